@@ -1,0 +1,44 @@
+/*
+ * What plateflow asks of the operating system, in one place for later ports.
+ * Threads: all functions may be called from any thread.
+ */
+#ifndef PF_OS_H
+#define PF_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plateflow/error.h"
+
+PF_API double pf_os_seconds(void);     /* monotonic clock */
+PF_API double pf_os_cpu_seconds(void); /* CPU of this process so far */
+PF_API double pf_os_thread_cpu_seconds(void);
+PF_API int pf_os_n_cores(void); /* that this process may use; at least 1 */
+PF_API size_t pf_os_page_size(void);
+/* Name of the calling thread, cut to 15 bytes. */
+PF_API void pf_os_name_thread(const char *name);
+
+/* Make a folder and its parents; an existing folder is fine. */
+PF_API int pf_os_make_dirs(const char *path,
+                           struct pf_error *err) PF_MUST_CHECK;
+/* Sync a folder's entries to the disk. */
+PF_API int pf_os_sync_dir(const char *path, struct pf_error *err);
+PF_API bool pf_os_is_dir(const char *path);
+PF_API bool pf_os_is_file(const char *path);
+/* "DIR/NAME" as a malloc'd string; an absolute NAME stands alone. */
+PF_API char *pf_os_join(const char *dir, const char *name);
+/* The folder of `path` ("." where it has none), malloc'd. */
+PF_API char *pf_os_dirname(const char *path);
+/* Whole file; *size bytes and a NUL behind them, malloc'd. Refuses more than
+ * `limit` bytes with PF_EINVAL. */
+PF_API int pf_os_read_file(char **out, size_t *size, const char *path,
+                           size_t limit, struct pf_error *err) PF_MUST_CHECK;
+/* Write `path` so that it appears complete or not at all: a dot-file beside
+ * it (".NAME.pf-tmp"), then rename. */
+PF_API int pf_os_write_file(const char *path, const void *bytes, size_t size,
+                            struct pf_error *err) PF_MUST_CHECK;
+/* The temporary name for `path`: "DIR/.NAME.pf-tmp", malloc'd. */
+PF_API char *pf_os_temporary(const char *path);
+
+#endif

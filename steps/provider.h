@@ -1,0 +1,40 @@
+/*
+ * What the Python side gives to pf_step_open() and friends: one table of
+ * functions, set by the glue library when it is loaded, so that libplateflow
+ * links no libpython. All are called without the GIL.
+ */
+#ifndef PF_PROVIDER_H
+#define PF_PROVIDER_H
+
+#include "plateflow/step.h"
+
+struct pf_python_ops {
+  /* `function` is "package.module:name" or "./file.py:name". *handle owns. */
+  int (*open)(void **handle, struct pf_step_traits *traits,
+              const char *function, const char *base_dir,
+              struct pf_error *err);
+  void (*close)(void *handle);
+  int (*check_params)(void *handle, const struct pf_json_doc *doc,
+                      const struct cJSON *params, const char *const *with,
+                      size_t n_with, pf_param_report *report, void *context,
+                      struct pf_error *err);
+  int (*make)(void **instance, void *handle, const struct pf_json_doc *doc,
+              const struct cJSON *params, struct pf_error *err);
+  int (*call)(void *instance, const struct pf_call *call,
+              struct pf_result *result, struct pf_error *err);
+  void (*drop)(void *instance);
+  int (*thread_start)(struct pf_error *err);
+  void (*thread_stop)(void);
+  /* One line of JSON: {"python": "3.11.7", "executable": ..., "packages":
+   * {"numpy": "2.4.6"}} of what is imported now; malloc'd. */
+  int (*versions)(char **out, struct pf_error *err);
+  /* Flush sys.stdout and stderr, run atexit, drop queued objects. */
+  void (*finish)(void);
+};
+
+/* Set once, by the glue, before any step is opened. */
+PF_API void pf_python_register(const struct pf_python_ops *ops);
+/* NULL while no interpreter runs. */
+PF_API const struct pf_python_ops *pf_python_ops(void);
+
+#endif

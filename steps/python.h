@@ -1,0 +1,28 @@
+/*
+ * Finding and starting the interpreter (without linking it). GIL not held.
+ */
+#ifndef PF_PYTHON_H
+#define PF_PYTHON_H
+
+#include "plateflow/error.h"
+
+struct pf_python_options {
+  const char *python; /* --python: an interpreter or an environment's folder */
+  int threads;        /* inner threads of numerical libraries (env), >= 1 */
+};
+
+/*
+ * Start the interpreter once per process (a second call does nothing; an
+ * adopted interpreter counts as started). Chooses --python, then
+ * PLATEFLOW_PYTHON, then the environment that the program is installed in,
+ * then the one it was built with. Must be called on the main thread before
+ * workers start; leaves the GIL released.
+ * Errors: PF_EMISSING with what was looked for and what to do.
+ */
+PF_API int pf_python_start(const struct pf_python_options *options,
+                           struct pf_error *err) PF_MUST_CHECK;
+/* Flush what steps printed, run atexit, drop queued objects; the interpreter
+ * is not finalised. No-op where none runs. */
+PF_API void pf_python_finish(void);
+
+#endif
