@@ -78,6 +78,8 @@ struct pf_call {
   const struct pf_with_array *with;
   const struct pf_group_info *info;
   bool may_write; /* the step owns the stack alone */
+  enum pf_result_kind result; /* what a Python function is to return, ... */
+  size_t n_tables;            /* ... and how many tables; C steps ignore it */
 };
 
 struct pf_result {
@@ -89,8 +91,7 @@ struct pf_result {
 };
 PF_API void pf_result_clear(struct pf_result *result);
 
-/* ------------------------------------------------------ parameters of C steps
- */
+/* -- parameters of C steps --------------------------------------------- */
 
 enum pf_param_type {
   PF_PARAM_INT,    /* int64_t */
@@ -107,14 +108,14 @@ struct pf_param {
   const char *help;
   enum pf_param_type type;
   size_t offset;       /* in the step's parameter struct */
-  double standard;     /* default: number, 0/1, or index of the choice */
+  double standard;     /* default: number, 0/1, or index of the choice;
+                        * NAN: a real that nobody gave */
   double min, max;     /* of numbers, inclusive; both 0: no bounds */
-  const char *choices; /* "max|min|mean" */
+  const char *choices; /* "max|min|mean"; "4|8" may be given as integers */
   bool required;       /* strings and files without a default */
 };
 
-/* ------------------------------------------------------------ a kind of C
- * step */
+/* -- a kind of C step -------------------------------------------------- */
 
 /* One constant struct per C step, one line in steps/native/table.c. */
 struct pf_step_type {
@@ -129,10 +130,15 @@ struct pf_step_type {
   bool needs_intensity;    /* takes a `with` array named "intensity" */
   bool may_intensity;      /* as above, but can do without */
   enum pf_cast_mode dtype; /* mode where the pipeline says nothing */
+  unsigned n_tables;       /* how many tables a call returns */
   unsigned memory_types; /* bits 1u << enum pf_memory_type it has twins for */
   double cost_ns;        /* per pixel, for the plan; 0: not measured */
   /* `params` is a filled parameter struct, borrowed for the instance's life.
    * All but `call` may be NULL. */
+  /* The mode that these parameters ask for, where one row is not enough. */
+  enum pf_cast_mode (*dtype_of)(const void *params);
+  /* What the rows cannot say, such as low < high. Opens no file. */
+  int (*check)(const void *params, struct pf_error *err);
   int (*make)(void **instance, const void *params, struct pf_error *err);
   int (*call)(void *instance, const void *params, const struct pf_call *call,
               struct pf_result *result, struct pf_error *err);
@@ -145,8 +151,7 @@ struct pf_step_type {
 PF_API const struct pf_step_type *const *pf_native_steps(size_t *n);
 PF_API const struct pf_step_type *pf_native_find(const char *name);
 
-/* ------------------------------------------------------------- an opened step
- */
+/* -- an opened step ---------------------------------------------------- */
 
 /* What is known of a function before it is called. */
 struct pf_step_traits {
@@ -207,8 +212,22 @@ PF_API int pf_step_make(struct pf_step_instance **out, struct pf_step *step,
 PF_API int pf_step_call(struct pf_step_instance *instance,
                         const struct pf_call *call, struct pf_result *result,
                         struct pf_error *err) PF_MUST_CHECK;
+/* The cast mode where the pipeline says nothing; of a C step it may depend on
+ * the parameters (a sum widens, a maximum does not). */
+PF_API enum pf_cast_mode
+pf_step_instance_dtype(const struct pf_step_instance *instance);
 /* Drop an instance; NULL is allowed. */
 PF_API void pf_step_drop(struct pf_step_instance **instance);
+
+/*
+ * How C steps read an image that a parameter names (PF_PARAM_FILE): steps know
+ * no file formats, so whoever does sets the reader, once, before any instance
+ * is made. It gives a 2D or 3D host array and may be called from any thread.
+ * Without one such steps fail with PF_EMISSING.
+ */
+typedef int pf_image_reader(struct pf_array **out, const char *path,
+                            struct pf_error *err);
+PF_API void pf_step_set_image_reader(pf_image_reader *read);
 
 /* Called by each worker once, before its first and after its last call: makes
  * and destroys the thread's interpreter state. No-op without an interpreter.
