@@ -72,9 +72,8 @@ void pf_buf_printf(struct pf_buf *buf, const char *fmt, ...) {
   va_end(args);
 }
 
-/* Length of the valid UTF-8 sequence at `s`, 0 if there is none. Shortest
- * forms only, no surrogates, at most U+10FFFF (RFC 3629). */
-static size_t utf8_length(const unsigned char *s) {
+/* Shortest forms only, no surrogates, at most U+10FFFF (RFC 3629). */
+size_t pf_utf8_length(const unsigned char *s) {
   if (s[0] < 0x80)
     return 1;
   if (s[0] >= 0xc2 && s[0] <= 0xdf)
@@ -118,7 +117,7 @@ void pf_buf_json(struct pf_buf *buf, const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   pf_buf_char(buf, '"');
   while (*s) {
-    size_t n = utf8_length(s);
+    size_t n = pf_utf8_length(s);
     if (n == 0) {
       pf_buf_str(buf, "\xef\xbf\xbd"); /* U+FFFD */
       s++;
@@ -136,7 +135,7 @@ void pf_buf_json(struct pf_buf *buf, const char *text) {
 void pf_buf_name(struct pf_buf *buf, const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   while (*s) {
-    size_t n = utf8_length(s);
+    size_t n = pf_utf8_length(s);
     if (n == 0 || *s < 0x20 || *s == 0x7f) {
       pf_buf_printf(buf, "\\x%02x", *s);
       s++;

@@ -38,6 +38,10 @@ PF_API const char *pf_buf_text(const struct pf_buf *buf);
 PF_API char *pf_buf_take(struct pf_buf *buf);
 PF_API void pf_buf_free(struct pf_buf *buf);
 
+/* Bytes of the valid UTF-8 sequence at `s` in a NUL-terminated text, 0 if
+ * there is none. */
+size_t pf_utf8_length(const unsigned char *s);
+
 /* pf_buf_name() as a malloc'd string; NULL if memory ran out. */
 PF_API char *pf_name_for_people(const char *text);
 

@@ -42,6 +42,7 @@ PF_API const pf_json *pf_json_root(const struct pf_json_doc *doc);
 PF_API const char *pf_json_file(const struct pf_json_doc *doc);
 PF_API enum pf_json_type pf_json_type(const struct pf_json_doc *doc,
                                       const pf_json *value);
+/* With its article: "an integer", "a string", "a list"; "null". */
 PF_API const char *pf_json_type_name(enum pf_json_type type);
 PF_API bool pf_json_bool(const pf_json *value);
 PF_API int64_t pf_json_int(const struct pf_json_doc *doc,
@@ -65,6 +66,17 @@ PF_API void pf_json_path(const struct pf_json_doc *doc, const pf_json *value,
  * the file's order; the same text for the same value, so it can be a key. */
 PF_API void pf_json_write(const struct pf_json_doc *doc, const pf_json *value,
                           struct pf_buf *out);
+
+/*
+ * Set object[key] to `text`: JSON, or a string where it is not valid JSON. The
+ * new value has line 0, and its path is `origin` ("--set denoise.sigma").
+ * Values borrowed from a member that is replaced end here. Not for a document
+ * that other threads read. Errors: PF_EINVAL (`object` is none of this
+ * document, `text` is not UTF-8), PF_ENOMEM; the document is then unchanged.
+ */
+PF_API int pf_json_set(struct pf_json_doc *doc, const pf_json *object,
+                       const char *key, const char *text, const char *origin,
+                       struct pf_error *err) PF_MUST_CHECK;
 
 /* The known word nearest to `word` (edit distance at most a third of its
  * length, at least 1), or NULL; for "did you mean". */
