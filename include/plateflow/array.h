@@ -24,6 +24,7 @@ extern "C" {
 
 struct pf_array;
 struct DLManagedTensorVersioned;
+struct DLManagedTensor;
 
 enum { PF_MAX_NDIM = 8 };
 
@@ -46,8 +47,9 @@ struct pf_array_desc {
 };
 
 /*
- * A compact host array in C order, its elements not set. Storage is aligned to
- * 64 bytes, from 1 MiB on to 4096, and comes from a pool of the process.
+ * A compact host array in C order, its elements not set, its memory type
+ * `native`. Storage is aligned to 64 bytes, from 1 MiB on to 4096, and comes
+ * from a pool of the process.
  * Errors: PF_EINVAL (negative or overflowing shape), PF_ENOMEM.
  */
 PF_API int pf_array_create(struct pf_array **out, enum pf_dtype dtype,
@@ -55,10 +57,12 @@ PF_API int pf_array_create(struct pf_array **out, enum pf_dtype dtype,
                            struct pf_error *err) PF_MUST_CHECK;
 
 /*
- * An array over memory of another owner. `release(owner)` is called once, by
- * the thread that drops the last reference: it must not take the GIL (queue
- * with pf_deferred_push() instead). After failure the caller still owns
- * `owner` and `release` is never called. `release` may be NULL.
+ * An array over memory of another owner. Refused with PF_EINVAL: elements not
+ * aligned to their size, strides that reach outside the address space. An
+ * array that repeats elements (stride 0) is read-only. `release(owner)` is
+ * called once, by the thread that drops the last reference: it must not take
+ * the GIL (queue with pf_deferred_push() instead). After failure the caller
+ * still owns `owner` and `release` is never called. `release` may be NULL.
  */
 PF_API int pf_array_wrap(struct pf_array **out,
                          const struct pf_array_desc *desc,
@@ -82,11 +86,17 @@ PF_API size_t pf_array_n_bytes(const struct pf_array *array);
 PF_API bool pf_array_is_compact(const struct pf_array *array); /* C order */
 PF_API bool pf_array_is_read_only(const struct pf_array *array);
 PF_API void pf_array_set_read_only(struct pf_array *array);
-/* Not read-only, and nobody else (a view, a stack) can see the storage. */
+/* Not read-only, and nobody else can see the storage: this reference is the
+ * only one, and there is no view and no tensor given out. */
 PF_API bool pf_array_is_writable(const struct pf_array *array);
 /* Whether the bytes that the two arrays span overlap (host arrays). */
 PF_API bool pf_array_overlaps(const struct pf_array *a,
                               const struct pf_array *b);
+
+/* "3x512x512 uint16" for messages, cut to `size` bytes; returns `text`. */
+enum { PF_ARRAY_TEXT = 192 };
+PF_API const char *pf_array_text(char *text, size_t size,
+                                 const struct pf_array *array);
 
 /* View of one plane of a 3D array [Z,Y,X] as 2D [Y,X]; no copy. */
 PF_API int pf_array_plane(struct pf_array **out, struct pf_array *stack,
@@ -104,19 +114,31 @@ PF_API int pf_array_copy(struct pf_array **out, const struct pf_array *array,
 /*
  * Give the array out as DLPack; the tensor holds a reference, which its
  * deleter drops (from any thread, without the GIL). NULL if memory ran out.
+ * The legacy tensor cannot say "read-only": whoever asks for one of a
+ * read-only array sees to it that nobody writes.
  */
 PF_API struct DLManagedTensorVersioned *
 pf_array_to_dlpack(struct pf_array *array) PF_MUST_CHECK;
+PF_API struct DLManagedTensor *
+pf_array_to_dlpack_legacy(struct pf_array *array) PF_MUST_CHECK;
 
 /*
  * Take a DLPack tensor in. Everything in it is hostile until checked: version,
  * device, lanes, bits, shape, strides, byte_offset, overflow. After success
- * the array owns the tensor; after failure the caller still does.
+ * the array owns the tensor; after failure the caller still does. Of a tensor
+ * of another major version only the deleter may be called.
+ *
+ * The tensor's deleter may take the GIL, so the last reference to the array
+ * does not call it but queues it: pf_deferred_drain() does.
  */
 PF_API int pf_array_from_dlpack(struct pf_array **out,
                                 struct DLManagedTensorVersioned *tensor,
                                 enum pf_memory_type type,
                                 struct pf_error *err) PF_MUST_CHECK;
+PF_API int pf_array_from_dlpack_legacy(struct pf_array **out,
+                                       struct DLManagedTensor *tensor,
+                                       enum pf_memory_type type,
+                                       struct pf_error *err) PF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

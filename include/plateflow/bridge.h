@@ -53,20 +53,21 @@ PF_API enum pf_cast_mode pf_cast_mode_find(const char *word);
 
 /* What a cast did to the values, in elements. */
 struct pf_cast_stats {
-  uint64_t n_clipped; /* beyond the type's range, saturated */
+  uint64_t n_clipped; /* beyond the type's range: saturated, or infinity */
   uint64_t n_rounded; /* had a fraction that was rounded away */
   uint64_t n_nan;     /* NaN, written as 0 */
 };
 
 /*
  * Cast a host array to `to`. *out is a new compact array, or another reference
- * to `in` where nothing changes (same type, or mode `native`). `stats` may be
- * NULL; it is added to, not reset. Integers agree to the bit on every machine:
- * floats are rounded half to even and saturated, integers saturated, float to
- * float follows IEEE (float64 beyond float32's range becomes infinity).
+ * to `in` where nothing changes (same type and not `rescale`, or `native`).
+ * `stats` may be NULL; it is added to, not reset, and counts a value once.
+ * Integers agree to the bit on every machine: floats are rounded half to even
+ * and saturated, integers saturated, what becomes a float follows IEEE
+ * (float64 beyond float32's range becomes infinity). bool is 0 to 1.
  * Formula of `rescale`: (x - min) / (max - min) * (hi - lo) + lo in float64,
  * min and max over finite values; a constant array becomes lo. For a float
- * `to`, hi and lo are 1 and 0.
+ * `to`, hi and lo are 1 and 0, and `unit` multiplies by 1.
  */
 PF_API int pf_cast(struct pf_array **out, struct pf_array *in,
                    enum pf_dtype to, enum pf_cast_mode mode,
@@ -86,9 +87,13 @@ struct pf_deferred {
 PF_API void pf_deferred_push(struct pf_deferred *node);
 PF_API size_t pf_deferred_drain(void);
 
-/* Host pool: bytes cached, and giving them back. */
+/*
+ * Host pool: bytes that freed arrays left in it, giving them back, and how
+ * many it may keep (256 MiB unless set; less than it holds empties it).
+ */
 PF_API size_t pf_host_pool_n_bytes(void);
 PF_API void pf_host_pool_clear(void);
+PF_API void pf_host_pool_set_limit(size_t n_bytes);
 
 #ifdef __cplusplus
 }
