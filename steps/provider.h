@@ -28,13 +28,34 @@ struct pf_python_ops {
   /* One line of JSON: {"python": "3.11.7", "executable": ..., "packages":
    * {"numpy": "2.4.6"}} of what is imported now; malloc'd. */
   int (*versions)(char **out, struct pf_error *err);
-  /* Flush sys.stdout and stderr, run atexit, drop queued objects. */
+  /* Flush sys.stdout and stderr, run atexit (not in an interpreter that was
+   * adopted), drop queued objects. */
   void (*finish)(void);
+  /* In an adopted interpreter: whether Ctrl-C was pressed since the call from
+   * Python began. For the thread that runs the command, now and then. */
+  bool (*interrupted)(void);
 };
 
 /* Set once, by the glue, before any step is opened. */
 PF_API void pf_python_register(const struct pf_python_ops *ops);
 /* NULL while no interpreter runs. */
 PF_API const struct pf_python_ops *pf_python_ops(void);
+
+/* The address of one constant of this library: two callers that see the same
+ * one share the library, its pool and its registry. */
+PF_API const void *pf_core_address(void);
+
+/*
+ * How the program starts the interpreter inside the glue module, which it
+ * loads with dlopen() after libpython: by the symbol PF_GLUE_START.
+ */
+struct pf_glue_options {
+  const char *executable;  /* of the environment; its prefix follows from it */
+  const char *package_dir; /* holds the folder plateflow/ of this module */
+  const void *core;        /* the starter's pf_core_address() */
+};
+#define PF_GLUE_START "pf_glue_start"
+typedef int pf_glue_start_function(const struct pf_glue_options *options,
+                                   struct pf_error *err);
 
 #endif
