@@ -8,10 +8,12 @@
 #include <stdlib.h>
 
 enum {
+  TAG_PHOTOMETRIC = 262,
   TAG_STRIP_OFFSETS = 273,
   TAG_STRIP_COUNTS = 279,
   TAG_TILE_OFFSETS = 324,
-  TAG_TILE_COUNTS = 325
+  TAG_TILE_COUNTS = 325,
+  PHOTOMETRIC_IS_PALETTE = 3
 };
 
 /* Bytes of the parts of a directory: [count][entry]...[next]. */
@@ -178,25 +180,41 @@ static bool take_list(struct pf_tiff *tiff, uint64_t at,
   return true;
 }
 
-int pf_tiff_chain_lists(struct pf_tiff *tiff, uint64_t at,
-                        struct pf_error *err) {
-  const struct form *form = form_of(tiff);
+/* The entry at `at`, if it is one of those that are not left to libtiff. */
+static bool take_entry(struct pf_tiff *tiff, uint64_t at, uint64_t tag) {
   struct pf_tiff_page_info *page = &tiff->page;
+  uint64_t value = 0;
+  switch (tag) {
+  case TAG_STRIP_OFFSETS:
+    return take_list(tiff, at, &page->offsets[0]);
+  case TAG_STRIP_COUNTS:
+    return take_list(tiff, at, &page->counts[0]);
+  case TAG_TILE_OFFSETS:
+    return take_list(tiff, at, &page->offsets[1]);
+  case TAG_TILE_COUNTS:
+    return take_list(tiff, at, &page->counts[1]);
+  case TAG_PHOTOMETRIC:
+    if (!pf_tiff_number(tiff, at + (tiff->is_big ? 12 : 8), 2, &value))
+      return false;
+    page->is_palette = value == PHOTOMETRIC_IS_PALETTE;
+    return true;
+  default:
+    return true;
+  }
+}
+
+int pf_tiff_chain_entries(struct pf_tiff *tiff, uint64_t at,
+                          struct pf_error *err) {
+  const struct form *form = form_of(tiff);
   uint64_t n = 0;
-  int result = count_entries(tiff, page->number, at, &n, err);
+  int result = count_entries(tiff, tiff->page.number, at, &n, err);
   if (result != PF_OK)
     return result;
   at += form->n_count;
   for (uint64_t i = 0; i < n; i++, at += form->n_entry) {
-    bool ok;
     uint64_t tag = 0;
-    ok = pf_tiff_number(tiff, at, 2, &tag);
-    if (tag == (page->is_tiled ? TAG_TILE_OFFSETS : TAG_STRIP_OFFSETS))
-      ok = ok && take_list(tiff, at, &page->offsets);
-    else if (tag == (page->is_tiled ? TAG_TILE_COUNTS : TAG_STRIP_COUNTS))
-      ok = ok && take_list(tiff, at, &page->counts);
-    if (!ok)
-      return pf_tiff_fail(tiff, page->number, err,
+    if (!pf_tiff_number(tiff, at, 2, &tag) || !take_entry(tiff, at, tag))
+      return pf_tiff_fail(tiff, tiff->page.number, err,
                           "entry %llu (tag %llu) of its directory is damaged",
                           (unsigned long long)i + 1, (unsigned long long)tag);
   }

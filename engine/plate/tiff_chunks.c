@@ -44,6 +44,8 @@ static uint32_t divide_up(uint32_t a, uint32_t b) {
 static int check_grid(struct pf_tiff *tiff, struct pf_error *err) {
   struct pf_tiff_page_info *page = &tiff->page;
   const char *word = page->is_tiled ? "tile" : "strip";
+  uint64_t n_places = page->offsets[page->is_tiled].count;
+  uint64_t n_lengths = page->counts[page->is_tiled].count;
   uint64_t n;
   if (page->chunk_width == 0 || page->chunk_height == 0 ||
       pf_tiff_chunk_bytes(page, page->chunk_height) > PF_TIFF_MAX_PLANE)
@@ -52,13 +54,13 @@ static int check_grid(struct pf_tiff *tiff, struct pf_error *err) {
                         page->chunk_width, page->chunk_height);
   page->n_across = divide_up(page->width, page->chunk_width);
   n = (uint64_t)page->n_across * divide_up(page->height, page->chunk_height);
-  if (page->offsets.count != n || page->counts.count != n)
+  if (n_places != n || n_lengths != n)
     return pf_tiff_fail(tiff, page->number, err,
                         "it needs %llu %ss, but lists %llu places and %llu "
                         "lengths of %ss",
                         (unsigned long long)n, word,
-                        (unsigned long long)page->offsets.count,
-                        (unsigned long long)page->counts.count, word);
+                        (unsigned long long)n_places,
+                        (unsigned long long)n_lengths, word);
   page->n_chunks = (uint32_t)n; /* take_list() takes no longer lists */
   return PF_OK;
 }
@@ -72,12 +74,12 @@ static bool is_plausible(const struct pf_tiff_page_info *page,
 static int check_chunk(struct pf_tiff *tiff, uint32_t i,
                        struct pf_error *err) {
   const struct pf_tiff_page_info *page = &tiff->page;
-  unsigned n_value_bytes = page->counts.n_value_bytes;
+  const struct pf_tiff_list *counts = &page->counts[page->is_tiled];
   uint64_t size = tiff->identity.size, count = 0;
   uint64_t offset = TIFFGetStrileOffset(tiff->handle, i);
   uint64_t need = pf_tiff_chunk_bytes(page, pf_tiff_chunk_rows(page, i));
-  if (!pf_tiff_number(tiff, page->counts.at + (uint64_t)i * n_value_bytes,
-                      n_value_bytes, &count))
+  if (!pf_tiff_number(tiff, counts->at + (uint64_t)i * counts->n_value_bytes,
+                      counts->n_value_bytes, &count))
     return pf_tiff_chunk_fail(tiff, i, err, "has no length in the file");
   if (count == 0 || offset == 0)
     return pf_tiff_chunk_fail(tiff, i, err, "is missing (it has no bytes)");

@@ -66,11 +66,10 @@ static int check_colour(const struct pf_tiff *tiff, struct pf_error *err) {
  * indices are the gray values.
  */
 static int check_palette(const struct pf_tiff *tiff, struct pf_error *err) {
-  uint16_t photometric = 0, *red = NULL, *green = NULL, *blue = NULL;
+  uint16_t *red = NULL, *green = NULL, *blue = NULL;
   size_t n = (size_t)1 << (tiff->page.n_bits <= 16 ? tiff->page.n_bits : 0);
   bool is_ramp;
-  if (TIFFGetField(tiff->handle, TIFFTAG_PHOTOMETRIC, &photometric) != 1 ||
-      photometric != PHOTOMETRIC_PALETTE)
+  if (!tiff->page.is_palette)
     return PF_OK;
   is_ramp =
       n > 1 &&
@@ -176,8 +175,7 @@ static void find_chunks(struct pf_tiff *tiff) {
   }
 }
 
-static int check_page(struct pf_tiff *tiff, uint64_t offset,
-                      struct pf_error *err) {
+static int check_page(struct pf_tiff *tiff, struct pf_error *err) {
   int result = check_colour(tiff, err);
   if (result == PF_OK)
     result = find_type(tiff, err);
@@ -190,8 +188,7 @@ static int check_page(struct pf_tiff *tiff, uint64_t offset,
   if (result != PF_OK)
     return result;
   find_chunks(tiff);
-  result = pf_tiff_chain_lists(tiff, offset, err);
-  return result == PF_OK ? pf_tiff_chunks_check(tiff, err) : result;
+  return pf_tiff_chunks_check(tiff, err);
 }
 
 static int go_to(struct pf_tiff *tiff, uint32_t page, struct pf_error *err) {
@@ -206,10 +203,13 @@ static int go_to(struct pf_tiff *tiff, uint32_t page, struct pf_error *err) {
   offset = tiff->chain.offsets[page];
   tiff->log.text[0] = '\0';
   tiff->page.number = page + 1;
+  result = pf_tiff_chain_entries(tiff, offset, err);
+  if (result != PF_OK)
+    return result;
   if (!TIFFSetSubDirectory(tiff->handle, offset))
     return pf_tiff_fail(tiff, page + 1, err, "its directory is damaged (%s)",
                         tiff->log.text[0] ? tiff->log.text : "no reason");
-  return check_page(tiff, offset, err);
+  return check_page(tiff, err);
 }
 
 int pf_tiff_page(struct pf_tiff *tiff, uint32_t page, uint32_t *width,

@@ -50,7 +50,9 @@ struct pf_tiff_page_info {
   bool is_tiled;
   uint32_t chunk_width, chunk_height; /* of a tile, or of a full strip */
   uint32_t n_chunks, n_across;        /* all; side by side (strips: 1) */
-  struct pf_tiff_list offsets, counts;
+  bool is_palette;                    /* as the file says, map or not */
+  /* Places and lengths; [0] of strips, [1] of tiles. */
+  struct pf_tiff_list offsets[2], counts[2];
 };
 
 /* A growing list of the directories of a file, in their order. */
@@ -101,9 +103,9 @@ void pf_tiff_chain_finish(struct pf_tiff_chain *chain);
 /* Find directories until there are `n` or no more; tiff->chain.n says. */
 int pf_tiff_chain_extend(struct pf_tiff *tiff, uint32_t n,
                          struct pf_error *err) PF_MUST_CHECK;
-/* Fill tiff->page.offsets and .counts from the directory at `at`. */
-int pf_tiff_chain_lists(struct pf_tiff *tiff, uint64_t at,
-                        struct pf_error *err) PF_MUST_CHECK;
+/* What libtiff mends or hides of the directory at `at`, into tiff->page. */
+int pf_tiff_chain_entries(struct pf_tiff *tiff, uint64_t at,
+                          struct pf_error *err) PF_MUST_CHECK;
 
 /* tiff_chunks.c: strips and tiles */
 /* Bytes of `rows` decoded rows of a chunk. */
