@@ -68,24 +68,28 @@ static int check_kind(enum pf_dtype dtype, int ndim, const int64_t *shape,
   return PF_OK;
 }
 
-/*
- * Size and strides in C order. An empty array must not overflow either, were
- * its zeros ones: its strides are still numbers that somebody may multiply.
- */
+bool pf_compact_strides(int64_t *size, int64_t *strides, int ndim,
+                        const int64_t *shape) {
+  int64_t stride = 1;
+  bool empty = false;
+  for (int i = ndim - 1; i >= 0; i--) {
+    strides[i] = stride;
+    empty = empty || shape[i] == 0;
+    if (shape[i] < 0 ||
+        __builtin_mul_overflow(stride, shape[i] ? shape[i] : 1, &stride))
+      return false;
+  }
+  *size = empty ? 0 : stride;
+  return true;
+}
+
 static int lay_out_compact(struct layout *layout, int64_t *strides,
                            size_t elem, int ndim, const int64_t *shape,
                            struct pf_error *err) {
-  int64_t stride = 1, n_bytes = 0;
-  *layout = (struct layout){.size = 1, .compact = true};
-  for (int i = ndim - 1; i >= 0; i--) {
-    strides[i] = stride;
-    layout->size *= shape[i];
-    if (__builtin_mul_overflow(stride, shape[i] ? shape[i] : 1, &stride))
-      return refuse_shape(err, "its size overflows", ndim, shape);
-  }
-  if (__builtin_mul_overflow(stride, (int64_t)elem, &n_bytes))
+  *layout = (struct layout){.compact = true};
+  if (!pf_compact_strides(&layout->size, strides, ndim, shape) ||
+      __builtin_mul_overflow(layout->size, (int64_t)elem, &layout->n_bytes))
     return refuse_shape(err, "its size overflows", ndim, shape);
-  layout->n_bytes = layout->size * (int64_t)elem;
   layout->above = layout->n_bytes;
   return PF_OK;
 }

@@ -38,6 +38,14 @@ int pf_array_view(struct pf_array **out, struct pf_array *base, void *data,
                   int ndim, const int64_t *shape, const int64_t *strides,
                   struct pf_error *err) PF_MUST_CHECK;
 
+/*
+ * Number of elements, and strides in C order; false if a length is negative
+ * or the number overflows. Zeros count as ones in that: the strides of an
+ * empty array are still numbers that somebody may multiply.
+ */
+bool pf_compact_strides(int64_t *size, int64_t *strides, int ndim,
+                        const int64_t *shape) PF_MUST_CHECK;
+
 /* Refuses what the CPU cannot read; `what` is what was to be done. */
 int pf_array_check_host(const struct pf_array *array, const char *what,
                         struct pf_error *err) PF_MUST_CHECK;

@@ -67,27 +67,12 @@ int pf_array_plane(struct pf_array **out, struct pf_array *stack, int64_t z,
   return pf_array_view(out, stack, data, 2, shape + 1, strides + 1, err);
 }
 
-/* C order strides and the number of elements; false if it overflows. */
-static bool count_elements(int64_t *size, int64_t *strides, int ndim,
-                           const int64_t *shape) {
-  int64_t stride = 1;
-  *size = 1;
-  for (int i = ndim - 1; i >= 0; i--) {
-    strides[i] = stride;
-    if (shape[i] < 0 ||
-        __builtin_mul_overflow(stride, shape[i] ? shape[i] : 1, &stride))
-      return false;
-    *size *= shape[i];
-  }
-  return true;
-}
-
 int pf_array_reshape(struct pf_array **out, struct pf_array *array, int ndim,
                      const int64_t *shape, struct pf_error *err) {
   int64_t strides[PF_MAX_NDIM], size = 0;
   char from[PF_ARRAY_TEXT], to[PF_ARRAY_TEXT];
   bool fits = ndim >= 0 && ndim <= PF_MAX_NDIM &&
-              count_elements(&size, strides, ndim, shape) &&
+              pf_compact_strides(&size, strides, ndim, shape) &&
               size == array->size;
   *out = NULL;
   if (fits && array->compact)

@@ -214,7 +214,7 @@ static void check_values(const struct pf_array *in, const struct pf_array *out,
     long double z = expected(x, to, &expect);
     if (same(y, z) || n_wrong++ > 3)
       continue;
-    CHECK(!"the value is right");
+    check_fail(__FILE__, __LINE__, "the value is right");
     (void)printf("  %s %.20Lg to %s: %.20Lg, not %.20Lg\n",
                  pf_dtype_name(from), x, pf_dtype_name(to), y, z);
   }

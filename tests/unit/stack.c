@@ -120,7 +120,7 @@ static void test_stack(void) {
     if (stack)
       check_stack(row, stack);
     if (row->refusal && !(err.message && strstr(err.message, row->refusal))) {
-      CHECK(!"the refusal says what is wrong");
+      check_fail(__FILE__, __LINE__, "the refusal says what is wrong");
       (void)printf("  %s\n  %s\n", row->refusal, err.message);
     }
     pf_error_clear(&err);
