@@ -20,6 +20,7 @@ static char *format_alloc(const char *fmt, va_list args) {
   return pf_buf_take(&buf);
 }
 
+#undef pf_error_set /* the analyser's macro */
 int pf_error_set(struct pf_error *err, enum pf_code code, const char *fmt,
                  ...) {
   va_list args;

@@ -74,6 +74,16 @@ struct pf_error {
 PF_API int pf_error_set(struct pf_error *err, enum pf_code code,
                         const char *fmt, ...) PF_PRINTF(3, 4);
 
+#ifdef __clang_analyzer__
+/* The analyser sees one file at a time: tell it what is returned. */
+static inline int pf_error_second(int first, int second) {
+  (void)first;
+  return second;
+}
+#define pf_error_set(err, code, ...)                                          \
+  pf_error_second(pf_error_set(err, code, __VA_ARGS__), code)
+#endif
+
 /* Put "PREFIX: " before the message. Does nothing if no error is set. */
 PF_API void pf_error_prefix(struct pf_error *err, const char *fmt, ...)
     PF_PRINTF(2, 3);
