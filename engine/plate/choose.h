@@ -1,0 +1,12 @@
+/* Choosing a layout: by name, or by what the names in the tree speak for. */
+#ifndef PF_CHOOSE_H
+#define PF_CHOOSE_H
+
+#include "engine/plate/index.h"
+
+/* Sets layout, regex, of_path and evidence; the tree has been scanned. */
+int pf_choose_layout(struct pf_plate *plate,
+                     const struct pf_plate_options *options,
+                     struct pf_error *err) PF_MUST_CHECK;
+
+#endif
