@@ -120,6 +120,13 @@ char *pf_os_join(const char *dir, const char *name) {
   return pf_buf_take(&buf);
 }
 
+char *pf_os_absolute(const char *path) {
+  char *cwd = path[0] == '/' ? strdup("/") : getcwd(NULL, 0);
+  char *joined = cwd ? pf_os_join(cwd, path) : NULL;
+  free(cwd);
+  return joined;
+}
+
 char *pf_os_dirname(const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash)

@@ -28,6 +28,8 @@ PF_API bool pf_os_is_dir(const char *path);
 PF_API bool pf_os_is_file(const char *path);
 /* "DIR/NAME" as a malloc'd string; an absolute NAME stands alone. */
 PF_API char *pf_os_join(const char *dir, const char *name);
+/* `path` made absolute against the working folder; not resolved. malloc'd. */
+PF_API char *pf_os_absolute(const char *path);
 /* The folder of `path` ("." where it has none), malloc'd. */
 PF_API char *pf_os_dirname(const char *path);
 /* Whole file; *size bytes and a NUL behind them, malloc'd. Refuses more than

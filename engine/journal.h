@@ -29,8 +29,7 @@ void pf_journal_push(struct pf_journal *journal, struct pf_record *record);
 /* Whether writing failed, for a run to stop early. */
 bool pf_journal_failed(struct pf_journal *journal);
 /* Write what is queued and end the thread. The first failure is the error. */
-int pf_journal_stop(struct pf_journal *journal,
-                    struct pf_error *err) PF_MUST_CHECK;
+int pf_journal_stop(struct pf_journal *journal, struct pf_error *err);
 /* A file of OUT that is no image (a table, run.json): --fresh removes it. */
 int pf_journal_add_file(struct pf_journal *journal, const char *path,
                         struct pf_error *err) PF_MUST_CHECK;

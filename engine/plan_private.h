@@ -50,7 +50,6 @@ struct pf_plan_step {
   bool saved;
   char *folder;      /* below OUT: "images" or "steps/NAME" */
   bool placeholders; /* its parameters hold {component}s */
-  int n_consumers;   /* steps (and with-arrays) that take its result */
   uint64_t n_groups; /* that it processes */
 };
 

@@ -283,7 +283,6 @@ static void connect_input(struct pf_plan *plan, size_t i,
                         step->spec->name, plan->steps[step->input].spec->name);
     return;
   }
-  plan->steps[step->input].n_consumers++;
 }
 
 static void connect_with(struct pf_plan *plan, struct pf_plan_step *step,
@@ -295,7 +294,6 @@ static void connect_with(struct pf_plan *plan, struct pf_plan_step *step,
   if (with->from >= 0) {
     from = &plan->steps[with->from];
     available &= ~from->lost;
-    plan->steps[with->from].n_consumers++;
   }
   if (from && from->result == PF_RESULT_NONE)
     (void)pf_report_add(report, false, plan->pipeline->doc, with->json, false,

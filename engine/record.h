@@ -17,6 +17,9 @@ struct pf_task_row {
   const char *note; /* static text, or NULL: what was copied and why */
 };
 
+/* Planes from here on are files that a step wrote itself. */
+#define PF_FIRST_EXTRA 0x40000000u
+
 struct pf_output_row {
   uint32_t step, plane;
   uint32_t position; /* of its slice in the plan's order */

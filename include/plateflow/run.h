@@ -34,6 +34,8 @@ typedef atomic_int pf_stop_flag;
 
 enum pf_event_kind { PF_EVENT_START, PF_EVENT_GROUP, PF_EVENT_TICK };
 
+struct pf_log;
+
 struct pf_event {
   enum pf_event_kind kind;
   uint64_t n_groups, n_finished, n_failed;
@@ -52,7 +54,7 @@ struct pf_run_options {
   double tolerate;      /* percent of groups that may fail */
   int compression;      /* enum pf_compression; -1: as the input */
   pf_stop_flag *stop;   /* may be NULL */
-  bool want_log_fd;     /* the caller sends fd 1 and 2 to pf_run_log_fd() */
+  struct pf_log *log;   /* where prints go; NULL: one of the run's own */
   const char *version;  /* of the program, for run.json */
   const char *command;  /* the command line, for run.json; may be NULL */
   double start_seconds; /* pf_os_seconds() when the program began; 0: now */

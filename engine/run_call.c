@@ -1,0 +1,342 @@
+/* One step on one group: arguments, the call, what it gave. */
+#include "engine/runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bridge/os.h"
+#include "engine/slicewise.h"
+
+/* What a call is made from; cleaned up by clear_job(). */
+struct job {
+  struct pf_worker *worker;
+  const struct pf_plan_step *step;
+  size_t s;
+  struct pf_value *input;
+  uint32_t *positions; /* planes that the step takes */
+  size_t n;
+  struct pf_array *stack; /* that the step gets */
+  struct pf_with_array *with;
+  const char **channels; /* one per with-array */
+  struct pf_group_info info;
+  struct pf_result result;
+};
+
+static void clear_job(struct job *job) {
+  pf_array_unref(&job->stack);
+  free(job->with);
+  free(job->channels);
+  free(job->positions);
+  pf_run_info_free(&job->info);
+  pf_result_clear(&job->result);
+}
+
+/* A stack of the chosen planes alone; the whole stack where all are. */
+static int choose_stack(struct job *job, struct pf_error *err) {
+  struct pf_value *in = job->input;
+  struct pf_array **planes = NULL;
+  int result = PF_OK;
+  size_t k = 0;
+  if (job->n == in->n) {
+    job->stack = pf_array_ref(in->stack);
+    return PF_OK;
+  }
+  planes = calloc(job->n, sizeof(struct pf_array *));
+  if (!planes)
+    return pf_error_set(err, PF_ENOMEM, "out of memory");
+  for (size_t i = 0; i < job->n && result == PF_OK; i++) {
+    while (in->positions[k] != job->positions[i])
+      k++;
+    result = pf_array_plane(&planes[i], in->stack, (int64_t)k, err);
+  }
+  if (result == PF_OK)
+    result = pf_stack_slices(&job->stack, planes, job->n, PF_DTYPE_NONE, err);
+  for (size_t i = 0; i < job->n; i++)
+    pf_array_unref(&planes[i]);
+  free(planes);
+  return result;
+}
+
+static int cast_stack(struct job *job, struct pf_error *err) {
+  enum pf_dtype as = job->step->spec->input_dtype;
+  struct pf_array *cast = NULL;
+  int result;
+  if (as == PF_DTYPE_NONE || as == pf_array_dtype(job->stack))
+    return PF_OK;
+  result = pf_cast(&cast, job->stack, as, PF_CAST_PRESERVE, NULL, err);
+  if (result != PF_OK)
+    return result;
+  pf_array_unref(&job->stack);
+  job->stack = cast;
+  return PF_OK;
+}
+
+/* A Python function owns its stack alone: where another consumer waits, or the
+ * memory is somebody's still, it gets a copy. C steps say what they write. */
+static int own_stack(struct job *job, struct pf_error *err) {
+  struct pf_array *copy = NULL;
+  int result;
+  if (job->input->n_consumers <= 1 && job->stack == job->input->stack &&
+      !pf_plan_keeps_rest(job->step))
+    pf_array_unref(&job->input->stack); /* handed over */
+  if (job->step->traits->is_native || pf_array_is_writable(job->stack))
+    return PF_OK;
+  result = pf_array_copy(&copy, job->stack, err);
+  if (result != PF_OK)
+    return result;
+  pf_array_unref(&job->stack);
+  job->stack = copy;
+  return PF_OK;
+}
+
+static int prepare_stack(struct job *job, struct pf_error *err) {
+  const struct pf_plan *plan = job->worker->runner->plan;
+  int result;
+  job->positions = calloc(job->input->n + 1, sizeof(*job->positions));
+  if (!job->positions)
+    return pf_error_set(err, PF_ENOMEM, "out of memory");
+  job->n = pf_plan_choose(plan, job->step, job->input->positions,
+                          job->input->n, job->positions);
+  result = choose_stack(job, err);
+  if (result == PF_OK)
+    result = cast_stack(job, err);
+  return result;
+}
+
+static const char *channel_of(const struct pf_plan *plan,
+                              const struct pf_value *value) {
+  uint32_t rank;
+  if (!value->n)
+    return NULL;
+  rank = pf_plan_slice(plan, value->positions[0])->value[PF_CHANNEL];
+  return rank == PF_NO_VALUE ? NULL
+                             : pf_plate_value(plan->plate, PF_CHANNEL, rank);
+}
+
+static int prepare_with(struct job *job, struct pf_error *err) {
+  const struct pf_plan *plan = job->worker->runner->plan;
+  size_t n = job->step->n_with;
+  if (!n)
+    return PF_OK;
+  job->with = calloc(n, sizeof(*job->with));
+  job->channels = calloc(n, sizeof(*job->channels));
+  if (!job->with || !job->channels)
+    return pf_error_set(err, PF_ENOMEM, "out of memory");
+  for (size_t k = 0; k < n; k++) {
+    struct pf_value *value = &job->worker->values[job->step->with[k].from + 1];
+    if (!value->stack)
+      return pf_error_set(err, PF_EBUG, "\"%s\" has no result to take",
+                          job->step->with[k].name);
+    job->channels[k] = channel_of(plan, value);
+    job->with[k] = (struct pf_with_array){job->step->with[k].name,
+                                          value->stack, &job->channels[k]};
+  }
+  return PF_OK;
+}
+
+/* ------------------------------------------------------------ the call */
+
+static void begin_call(struct pf_step_run *run) {
+  int limit = run->plan->concurrency;
+  if (!limit)
+    return;
+  (void)pthread_mutex_lock(&run->lock);
+  while (run->n_calls >= limit)
+    (void)pthread_cond_wait(&run->changed, &run->lock);
+  run->n_calls++;
+  (void)pthread_mutex_unlock(&run->lock);
+}
+
+static void end_call(struct pf_step_run *run, const struct pf_result *result,
+                     double seconds) {
+  (void)pthread_mutex_lock(&run->lock);
+  if (run->plan->concurrency) {
+    run->n_calls--;
+    (void)pthread_cond_signal(&run->changed);
+  }
+  run->seconds += seconds;
+  if (result->copied) {
+    run->n_copied++;
+    run->copied_why = result->copied_why;
+  }
+  (void)pthread_mutex_unlock(&run->lock);
+}
+
+static void note_first_task(struct pf_runner *runner, double now) {
+  (void)pthread_mutex_lock(&runner->lock);
+  if (runner->first_task == 0)
+    runner->first_task = now;
+  (void)pthread_mutex_unlock(&runner->lock);
+}
+
+static int call_step(struct job *job, struct pf_step_instance *instance,
+                     struct pf_task_row *task, bool canary,
+                     struct pf_error *err) {
+  struct pf_runner *runner = job->worker->runner;
+  struct pf_step_run *run = &runner->steps[job->s];
+  struct pf_call call = {.stack = job->stack,
+                         .n_with = job->step->n_with,
+                         .with = job->with,
+                         .info = &job->info,
+                         .may_write = pf_array_is_writable(job->stack),
+                         .result = job->step->result,
+                         .n_tables = job->step->spec->n_tables};
+  double start, seconds;
+  int result;
+  begin_call(run);
+  start = pf_os_seconds();
+  if (canary)
+    note_first_task(runner, start);
+  if (job->step->slice_by_slice)
+    result = pf_call_slicewise(runner->plan, job->step, instance, &call,
+                               job->positions, &job->result, err);
+  else
+    result = pf_step_call(instance, &call, &job->result, err);
+  seconds = pf_os_seconds() - start;
+  end_call(run, &job->result, seconds);
+  task->seconds = (float)seconds;
+  task->note = job->result.copied_why;
+  return result;
+}
+
+/* ---------------------------------------------------------- the result */
+
+/* Planes that the slice filters left out stay, in their places. */
+static int merge_rest(struct job *job, struct pf_array **stack,
+                      struct pf_error *err) {
+  struct pf_value *in = job->input;
+  struct pf_array **planes = calloc(in->n, sizeof(struct pf_array *));
+  struct pf_array *merged = NULL;
+  int result = planes ? PF_OK : pf_error_set(err, PF_ENOMEM, "out of memory");
+  size_t k = 0;
+  for (size_t i = 0; i < in->n && result == PF_OK; i++) {
+    bool taken = k < job->n && job->positions[k] == in->positions[i];
+    result = pf_array_plane(&planes[i], taken ? *stack : in->stack,
+                            taken ? (int64_t)k : (int64_t)i, err);
+    k += taken;
+  }
+  if (result == PF_OK)
+    result = pf_stack_slices(&merged, planes, in->n, PF_DTYPE_NONE, err);
+  for (size_t i = 0; planes && i < in->n; i++)
+    pf_array_unref(&planes[i]);
+  free(planes);
+  if (result == PF_OK) {
+    pf_array_unref(stack);
+    *stack = merged;
+  }
+  return result;
+}
+
+static void set_value(struct job *job, struct pf_array *stack, bool merged) {
+  struct pf_worker *worker = job->worker;
+  struct pf_value *value = &worker->values[job->s + 1];
+  const struct pf_value *in = job->input;
+  value->stack = stack;
+  value->dtype = pf_array_dtype(stack);
+  if (merged) {
+    memcpy(value->positions, in->positions, in->n * sizeof(uint32_t));
+    value->n = in->n;
+  } else {
+    value->n = pf_plan_yield(worker->runner->plan, job->step, job->positions,
+                             job->n, value->positions);
+  }
+}
+
+static size_t expected_depth(struct job *job) {
+  return pf_plan_yield(job->worker->runner->plan, job->step, job->positions,
+                       job->n, job->worker->scratch);
+}
+
+static int take_stack(struct job *job, enum pf_cast_mode mode, bool canary,
+                      struct pf_error *err) {
+  struct pf_array *stack = job->result.stack;
+  struct pf_array *input = job->stack;
+  bool merge = pf_plan_keeps_rest(job->step) && job->n < job->input->n;
+  int result;
+  if (!stack)
+    return pf_error_set(err, PF_ESTEP,
+                        "the step returned no image, but its result is "
+                        "\"%s\"; a step of tables alone says \"result\": "
+                        "\"none\"",
+                        pf_result_kind_name(job->step->result));
+  job->result.stack = NULL;
+  result = pf_run_check(job->worker, job->s, &stack, input, job->input->dtype,
+                        mode, expected_depth(job), canary, err);
+  if (result == PF_OK && merge)
+    result = merge_rest(job, &stack, err);
+  if (result != PF_OK) {
+    pf_array_unref(&stack);
+    return result;
+  }
+  set_value(job, stack, merge);
+  return PF_OK;
+}
+
+/* Drop what nobody after this step will take. */
+static void release_inputs(struct job *job) {
+  struct pf_value *in = job->input;
+  if (--in->n_consumers <= 0)
+    pf_array_unref(&in->stack);
+  for (size_t k = 0; k < job->step->n_with; k++) {
+    struct pf_value *value = &job->worker->values[job->step->with[k].from + 1];
+    if (--value->n_consumers <= 0)
+      pf_array_unref(&value->stack);
+  }
+}
+
+static int run_job(struct job *job, const struct pf_group *group,
+                   struct pf_record *record, bool canary, bool *keep,
+                   struct pf_error *err) {
+  struct pf_runner *runner = job->worker->runner;
+  struct pf_task_row *task = &record->tasks[record->n_tasks - 1];
+  struct pf_step_instance *instance = NULL;
+  enum pf_cast_mode mode = job->step->dtype;
+  int result = pf_run_bind(runner, job->s, group, &instance, err);
+  if (result == PF_OK && mode == PF_N_CAST_MODES)
+    mode = pf_step_instance_dtype(instance);
+  if (result == PF_OK)
+    result = prepare_stack(job, err);
+  if (result == PF_OK)
+    result = prepare_with(job, err);
+  if (result == PF_OK)
+    result = own_stack(job, err);
+  if (result == PF_OK)
+    result = pf_run_info(job->worker, group, job->s, job->positions, job->n,
+                         &job->info, err);
+  if (result == PF_OK)
+    result = call_step(job, instance, task, canary, err);
+  if (result == PF_OK && job->step->result != PF_RESULT_NONE)
+    result = take_stack(job, mode, canary, err);
+  if (result == PF_OK)
+    result =
+        pf_run_tables(job->worker, job->s, &job->result, record, keep, err);
+  return result;
+}
+
+int pf_run_step(struct pf_worker *worker, const struct pf_group *group,
+                size_t s, struct pf_record *record, bool canary,
+                struct pf_error *err) {
+  const struct pf_plan_step *step = &worker->runner->plan->steps[s];
+  struct job job = {.worker = worker, .step = step, .s = s};
+  struct pf_task_row *task = &record->tasks[record->n_tasks++];
+  bool keep = true;
+  int result;
+  job.input = &worker->values[step->input + 1];
+  worker->values[s + 1].n_consumers = pf_run_consumers(worker, s);
+  *task = (struct pf_task_row){(uint32_t)s, PF_STATUS_DONE, 0, NULL};
+  result = run_job(&job, group, record, canary, &keep, err);
+  release_inputs(&job);
+  clear_job(&job);
+  if (result == PF_OK && step->saved)
+    result = pf_run_write(worker, s, record, err);
+  if (result != PF_OK) {
+    task->status = PF_STATUS_FAILED;
+    pf_error_at_step(err, step->spec->name);
+    return result;
+  }
+  if (!keep) {
+    task->status = PF_STATUS_EXCLUDED;
+    record->status = PF_STATUS_EXCLUDED;
+  }
+  return PF_OK;
+}
