@@ -36,7 +36,8 @@
 
 /*
  * Float to an integer of at most 32 bits. W holds the limits exactly and
- * `magic` rounds in it; what differs was clipped or rounded, not both.
+ * `magic` rounds in it. The upper limits are odd and the lower ones even, so
+ * that half a step beyond is clipped above and rounded below.
  */
 #define CAST_FLOAT_INT(from_name, S, W, magic, to_name, D, I, d_min, d_max)   \
   static void from_name##_##to_name(ARGS) {                                   \
@@ -45,19 +46,18 @@
     D *to = to_;                                                              \
     uint32_t n_clipped = 0, n_changed = 0, n_nan = 0;                         \
     for (size_t i = 0; i < n; i++) {                                          \
-      const W x = (W)from[i], number = x == x ? x : 0;                        \
-      const W up = number < lo - 1 ? lo - 1 : number;                         \
-      const W near = up > hi + 1 ? hi + 1 : up;                               \
+      const W x = (W)from[i];                                                 \
+      const W up = x > lo ? x : lo, near = up < hi ? up : hi;                 \
       const W even = (near + (magic)) - (magic);                              \
-      const W high = even < lo ? lo : even, y = high > hi ? hi : high;        \
-      to[i] = (D)(I)y;                                                        \
-      n_nan += (float)x != (float)x;                                          \
-      n_clipped += differ_##W(even, y);                                       \
-      n_changed += differ_##W(near, y);                                       \
+      const int is_number = (float)x == (float)x;                             \
+      to[i] = (D)((I)even & -(I)is_number);                                   \
+      n_nan += !is_number;                                                    \
+      n_clipped += beyond_##W(x, lo, hi);                                     \
+      n_changed += differ_##W(x, even);                                       \
     }                                                                         \
     stats->n_nan += n_nan;                                                    \
     stats->n_clipped += n_clipped;                                            \
-    stats->n_rounded += n_changed - n_clipped;                                \
+    stats->n_rounded += n_changed - n_clipped - n_nan;                        \
   }
 
 /* Float to 64 bits, where a double no longer holds the limits: `end` is the
@@ -102,6 +102,7 @@
     stats->n_clipped += n_after - n_before;                                   \
   }
 
+/* Whether two values differ; NaN does from all. */
 static inline bool differ_float(float a, float b) {
   return a != b;
 }
@@ -113,6 +114,17 @@ static inline bool differ_float(float a, float b) {
  */
 static inline bool differ_double(double a, double b) {
   return (float)((a - b) * 0x1p1000) != 0;
+}
+
+/* Whether a number is rounded to something outside lo..hi; NaN is not. */
+static inline bool beyond_float(float x, float lo, float hi) {
+  return (x >= hi + 0.5f) | (x < lo - 0.5f);
+}
+
+static inline bool beyond_double(double x, double lo, double hi) {
+  /* Scaled, the distances that matter are the same as floats. */
+  return ((float)((x - (hi + 0.5)) * 0x1p1000) >= 0) |
+         ((float)((x - (lo - 0.5)) * 0x1p1000) < 0);
 }
 
 static inline double round_to_even(double x) {
