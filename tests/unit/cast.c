@@ -25,9 +25,9 @@ static const long double edges[] = {
     9223372036854775807.0L, 9223372036854775808.0L, -9223372036854775808.0L,
     -9223372036854777856.0L, 18446744073709549568.0L, 18446744073709551615.0L,
     18446744073709551616.0L, 1e20L, -1e20L,
-    /* where floats lose bits; the last two would be rounded twice */
+    /* where floats lose bits; the last three would be rounded twice */
     16777217.0L, 16777219.0L, 9007199254740993.0L, 4503599627370495.5L,
-    4503599627370496.5L, 0x1.01p63L + 1, -0x1.01p62L - 1,
+    4503599627370496.5L, 0x1.01p63L + 1, 0x1.01p62L + 1, -0x1.01p62L - 1,
     /* limits of floats: normal, subnormal, rounding to infinity */
     65504.0L, 65519.0L, 65520.0L, 0x1p-14L, 0x1p-24L, 0x1p-25L, 0x1.8p-25L,
     0x3p-25L, 0x3ffp-24L, 0x1p-126L, 0x1p-133L, 0x1p-134L, 0x3p-134L,
@@ -330,6 +330,12 @@ static const struct mode_case {
      {NAN, INFINITY, 1, 3},
      {0, 255, 0, 255},
      {1, 0, 1}},
+    {PF_F64,
+     PF_U8,
+     PF_CAST_RESCALE,
+     {-INFINITY, 1, 3, 2},
+     {0, 0, 255, 128},
+     {1, 1, 0}},
     {PF_F64,
      PF_U8,
      PF_CAST_RESCALE,
