@@ -78,6 +78,22 @@ static int parse_names(struct pf_build *build) {
   return ok ? PF_OK : pf_build_no_memory(build);
 }
 
+/* What speaks for the layout, now that all names are known. */
+static int say_evidence(struct pf_build *build) {
+  struct pf_plate *plate = build->plate;
+  const char *named = build->options->layout;
+  struct pf_buf text = {0};
+  if (plate->evidence)
+    return PF_OK;
+  pf_buf_printf(&text, "%zu of %u TIFF names fit%s", plate->n_slices,
+                plate->tree.n_files,
+                named && strcmp(named, "auto") != 0
+                    ? "; the layout was asked for by name"
+                    : "");
+  plate->evidence = pf_buf_take(&text);
+  return plate->evidence ? PF_OK : pf_build_no_memory(build);
+}
+
 /* What neither names nor pages gave: MetaXpress leaves out "_s1" and "_w1". */
 static int fill_defaults(struct pf_build *build) {
   struct pf_plate *plate = build->plate;
@@ -329,6 +345,8 @@ static int check_options(struct pf_build *build) {
 /* From names to sampled slices, one per page. */
 static int index_names(struct pf_build *build) {
   int result = parse_names(build);
+  if (result == PF_OK)
+    result = say_evidence(build);
   if (result == PF_OK)
     result = pf_candidates_resolve(build);
   if (result == PF_OK)

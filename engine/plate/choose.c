@@ -67,12 +67,14 @@ static int take_layout(struct pf_plate *plate, const struct pf_layout *layout,
   return result;
 }
 
-static int say(struct pf_plate *plate, const struct evidence *e,
-               const char *how, struct pf_error *err) {
+static int say_fallback(struct pf_plate *plate, const struct pf_layout *best,
+                        const struct evidence *e, struct pf_error *err) {
   struct pf_buf text = {0};
-  bool is_sample = e->n_asked < plate->tree.n_files;
-  pf_buf_printf(&text, "%zu of %zu TIFF names fit%s%s", e->n_fit, e->n_asked,
-                is_sample ? " (an even sample)" : "", how);
+  pf_buf_str(&text, "no layout fits the names");
+  if (best)
+    pf_buf_printf(&text, " (%s fits %zu of %zu, the most)", best->name,
+                  e->n_fit, e->n_asked);
+  pf_buf_str(&text, "; each file is a site of its own");
   plate->evidence = pf_buf_take(&text);
   return plate->evidence ? PF_OK
                          : pf_error_set(err, PF_ENOMEM, "out of memory");
@@ -94,27 +96,18 @@ static int by_evidence(struct pf_plate *plate, struct pf_error *err) {
       result = count_fits(plate, &here, err);
     if (result != PF_OK)
       return result;
-    if (here.n_fit > most.n_fit) {
-      most = here;
+    if (here.n_fit > most.n_fit)
       best = layout;
-    }
+    if (here.n_fit >= most.n_fit)
+      most = here;
     if (most.n_fit && most.n_fit == most.n_asked)
       break;
   }
   /* One name of a hundred that happens to look like a well is no evidence. */
-  if (best && most.n_fit * 2 >= most.n_asked) {
-    result =
-        plate->layout == best ? PF_OK : take_layout(plate, best, NULL, err);
-    return result == PF_OK ? say(plate, &most, "", err) : result;
-  }
+  if (best && most.n_fit * 2 >= most.n_asked)
+    return plate->layout == best ? PF_OK : take_layout(plate, best, NULL, err);
   result = take_layout(plate, fallback, NULL, err);
-  return result == PF_OK
-             ? say(plate, &most,
-                   best ? " the best of the known layouts, fewer than half: "
-                          "each file is taken for itself"
-                        : " a known layout: each file is taken for itself",
-                   err)
-             : result;
+  return result == PF_OK ? say_fallback(plate, best, &most, err) : result;
 }
 
 static int unknown_layout(const char *name, const char *nearest,
@@ -138,8 +131,6 @@ int pf_choose_layout(struct pf_plate *plate,
   const char *name = options->layout ? options->layout : "auto";
   const char *nearest = NULL;
   const struct pf_layout *layout;
-  struct evidence here;
-  int result;
   if (strcmp(name, "auto") == 0 && !options->pattern)
     return by_evidence(plate, err);
   if (strcmp(name, "auto") == 0)
@@ -152,9 +143,5 @@ int pf_choose_layout(struct pf_plate *plate,
                         "a \"pattern\" needs the layout \"pattern\", not "
                         "\"%s\"",
                         name);
-  result = take_layout(plate, layout, options->pattern, err);
-  if (result == PF_OK)
-    result = count_fits(plate, &here, err);
-  return result == PF_OK ? say(plate, &here, ", as the layout was named", err)
-                         : result;
+  return take_layout(plate, layout, options->pattern, err);
 }

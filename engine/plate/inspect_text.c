@@ -37,30 +37,44 @@ static void add_formats(const struct pf_plate *plate,
   }
 }
 
-/* "channel 1 z 3, 4; channel 2" */
+/* How many listed gaps from `at` on are neighbours in z of one channel. */
+static size_t n_neighbours(const struct pf_missing *at, size_t n) {
+  size_t run = 1;
+  while (run < n && at[run].channel == at->channel && at->z != PF_NO_VALUE &&
+         at[run].z == at->z + run)
+    run++;
+  return run;
+}
+
+/* "channel 1 z 3, 5 to 9; channel 2" */
 static void add_missing(const struct pf_plate *plate,
                         const struct pf_inspect *report,
                         const struct pf_incomplete_field *field,
                         struct pf_buf *out) {
-  uint32_t channel = PF_NO_VALUE;
-  bool first = true;
-  for (size_t m = 0;
-       m < field->n_missing && field->missing + m < report->n_missing; m++) {
-    const struct pf_missing *it = &report->missing[field->missing + m];
-    bool same_channel = !first && it->channel == channel;
-    if (!first)
-      pf_buf_str(out, same_channel ? ", " : "; ");
-    if (!same_channel && it->channel != PF_NO_VALUE) {
+  const struct pf_missing *first = report->missing + field->missing;
+  size_t known = report->n_missing - field->missing;
+  size_t n = field->n_missing < known ? field->n_missing : known, run;
+  for (size_t m = 0; m < n; m += run) {
+    const struct pf_missing *it = first + m;
+    bool goes_on = m > 0 && it->channel == it[-1].channel;
+    run = n_neighbours(it, n - m);
+    if (m)
+      pf_buf_str(out, goes_on ? ", " : "; ");
+    if (!goes_on && it->channel != PF_NO_VALUE) {
       pf_buf_str(out, "channel ");
       pf_buf_name(out, pf_plate_value(plate, PF_CHANNEL, it->channel));
     }
-    if (it->z != PF_NO_VALUE) {
-      pf_buf_str(out, same_channel ? "" : " z ");
-      pf_buf_name(out, pf_plate_value(plate, PF_Z, it->z));
+    if (it->z == PF_NO_VALUE)
+      continue;
+    pf_buf_str(out, goes_on ? "" : " z ");
+    pf_buf_name(out, pf_plate_value(plate, PF_Z, it->z));
+    if (run > 1) {
+      pf_buf_str(out, run > 2 ? " to " : ", ");
+      pf_buf_name(out, pf_plate_value(plate, PF_Z, it[run - 1].z));
     }
-    channel = it->channel;
-    first = false;
   }
+  if (n < field->n_missing)
+    pf_buf_printf(out, " and %zu more", field->n_missing - n);
 }
 
 static void add_gaps(const struct pf_plate *plate, bool verbose,

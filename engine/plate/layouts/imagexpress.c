@@ -4,8 +4,8 @@
  * others write after it: _z and _t in the name, _C<n>.ome.tif.
  *
  * The GUID is glued to the wave's digit; being of fixed length it is found
- * from the right, so that `_w11D01380B-...` is wave 1. A well alone, without
- * site or wave, has to be in capitals: "_t01" and "_z01" are none.
+ * from the right, so that `_w11D01380B-...` is wave 1. A well in small letters
+ * needs a site or a wave behind it, and "s1", "t01", "w1" and "z01" are none.
  */
 #include <string.h>
 
@@ -45,12 +45,14 @@ const struct pf_layout pf_layout_imagexpress = {
     .name = "imagexpress",
     .help = "ImageXpress, MetaXpress: NAME_A01_s1_w1[GUID].tif, "
             "TimePoint_1/ZStep_1 folders",
-    .regex = "^(?:" PF_RX_PLATE PF_RX_WELL "(?:_s(?<site>[0-9]{1,4}))?"
-             "_c(?<channel>[0-9]+)(?=\\.ome\\.)|" PF_RX_PLATE
-             "(?=(?-i:[A-Z])|[A-Z]{1,2}[0-9]{1,2}_[sw][0-9])" PF_RX_WELL
-             "(?:_s(?<site>[0-9]{1,4}))?(?:_w(?<channel>[0-9]{1,2}))?"
-             "(?:_z(?<z>[0-9]{1,4}))?(?:_t(?<timepoint>[0-9]{1,5}))?"
-             "" PF_RX_GUID "?)" PF_RX_TIF,
+    .regex =
+        "^(?:" PF_RX_PLATE "(?!(?-i:[stwz])[0-9])" PF_RX_WELL
+        "(?:_s(?<site>[0-9]{1,4}))?"
+        "_c(?<channel>[0-9]+)(?=\\.ome\\.)|" PF_RX_PLATE
+        "(?=(?-i:[A-Z])|(?-i:[^stwz])[A-Z]?[0-9]{1,2}_[sw][0-9])" PF_RX_WELL
+        "(?:_s(?<site>[0-9]{1,4}))?(?:_w(?<channel>[0-9]{1,2}))?"
+        "(?:_z(?<z>[0-9]{1,4}))?(?:_t(?<timepoint>[0-9]{1,5}))?"
+        "" PF_RX_GUID "?)" PF_RX_TIF,
     .folders = folders,
     .n_folders = sizeof(folders) / sizeof(folders[0]),
     .acquisition = acquisition,

@@ -20,7 +20,7 @@ extern const struct pf_layout pf_layout_pattern;
  * "img12" are none. */
 #define PF_RX_WELL "(?<well>(?:A[A-F]|[A-Z])(?:0?[1-9]|[1-4][0-9]))"
 #define PF_RX_WELL_2 "(?<well>(?:A[A-F]|[A-Z])(?:0[1-9]|[1-4][0-9]))"
-#define PF_RX_PLATE "(?:(?<plate>.+)_)?"
+#define PF_RX_PLATE "(?:(?<plate>.+?)_)?"
 #define PF_RX_GUID                                                            \
   "(?<guid>_?\\[?[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}\\]?)"
 #define PF_RX_TIF "(?:\\.ome)?\\.tiff?$"
