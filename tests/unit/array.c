@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 /* Asking for too much must return, as it does without the sanitizer. */
-const char *__asan_default_options(void);
+PF_API const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "allocator_may_return_null=1";
 }
-const char *__tsan_default_options(void);
+PF_API const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) {
   return "allocator_may_return_null=1";
 }

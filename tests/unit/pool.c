@@ -10,11 +10,11 @@
 
 #define MIB ((size_t)1 << 20)
 
-const char *__asan_default_options(void);
+PF_API const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "allocator_may_return_null=1";
 }
-const char *__tsan_default_options(void);
+PF_API const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) {
   return "allocator_may_return_null=1";
 }
