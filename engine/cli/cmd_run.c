@@ -1,0 +1,229 @@
+/* plateflow run */
+#include "engine/cli/app.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bridge/os.h"
+#include "engine/cli/capture.h"
+#include "engine/cli/progress.h"
+#include "engine/cli/signals.h"
+#include "engine/plate/tiff.h"
+#include "engine/temporaries.h"
+#include "steps/python.h"
+
+struct run_context {
+  struct app *app;
+  struct progress progress;
+};
+
+/* A second signal: nothing is finished, nothing half is left. */
+static void end_now(struct app *app) {
+  (void)fprintf(app->err, "\nplateflow: stopped at once; what was being "
+                          "written was removed\n");
+  (void)fflush(app->err);
+  (void)fflush(app->out);
+  pf_temporaries_sweep();
+  _exit(signals_status());
+}
+
+static void on_event(void *context, const struct pf_event *event) {
+  struct run_context *run = context;
+  progress_event(&run->progress, event);
+  if (!run->app->adopted && atomic_load(signals_begin_run()) > 1)
+    end_now(run->app);
+}
+
+static int choose(struct app *app, struct pf_run_options *options,
+                  struct progress *progress, struct pf_error *err) {
+  const struct options *o = &app->options;
+  int mode = progress_mode_find(o->progress,
+                                !app->adopted && isatty(fileno(app->err)));
+  if (mode < 0)
+    return pf_error_set(err, PF_EINVAL,
+                        "--progress: expected auto, plain, json or none, got "
+                        "\"%s\"",
+                        o->progress);
+  progress->mode = app->adopted ? PROGRESS_NONE : (enum progress_mode)mode;
+  options->compression = -1;
+  if (o->compression) {
+    enum pf_compression c = pf_compression_find(o->compression);
+    if (c == PF_N_COMPRESSIONS)
+      return pf_error_set(err, PF_EINVAL,
+                          "--compression: expected none, lzw, deflate, zstd "
+                          "or packbits, got \"%s\"",
+                          o->compression);
+    options->compression = (int)c;
+  }
+  if (o->on_error && strcmp(o->on_error, "continue") != 0 &&
+      strcmp(o->on_error, "stop") != 0)
+    return pf_error_set(err, PF_EINVAL,
+                        "--on-error: expected continue or stop, got \"%s\"",
+                        o->on_error);
+  if (o->format && strcmp(o->format, "tiff") != 0)
+    return pf_error_set(err, PF_EINVAL, "--format %s is not supported yet",
+                        o->format);
+  if (o->tables && strcmp(o->tables, "csv") != 0)
+    return pf_error_set(err, PF_EINVAL, "--tables %s is not supported yet",
+                        o->tables);
+  options->stop_on_error = o->on_error && strcmp(o->on_error, "stop") == 0;
+  options->workers = (int)o->workers;
+  options->fresh = o->fresh;
+  options->tolerate = o->tolerate;
+  return PF_OK;
+}
+
+/* The plate's folder is never written to, so OUT is not inside it. */
+static int check_out(struct app *app, struct pf_error *err) {
+  const char *out = app->options.out, *plate = app->options.arguments[1];
+  char *inside = NULL, *real_plate = NULL, *folder = NULL;
+  int result = PF_OK;
+  size_t n;
+  if (!out || !*out)
+    return pf_error_set(err, PF_EINVAL,
+                        "-o OUT is missing: the folder for the results");
+  if (pf_os_is_file(out))
+    return pf_error_set(err, PF_EINVAL, "%s is a file, not a folder", out);
+  /* OUT may not exist yet: its nearest existing parent decides. */
+  folder = strdup(out);
+  while (folder && !(inside = realpath(folder, NULL))) {
+    char *parent = pf_os_dirname(folder);
+    free(folder);
+    folder = parent;
+  }
+  real_plate = realpath(plate, NULL);
+  n = real_plate ? strlen(real_plate) : 0;
+  if (inside && real_plate && strncmp(inside, real_plate, n) == 0 &&
+      (inside[n] == '/' || inside[n] == '\0'))
+    result = pf_error_set(err, PF_EINVAL,
+                          "OUT (%s) is inside the plate's folder, which is "
+                          "never written to: choose another",
+                          out);
+  free(inside);
+  free(real_plate);
+  free(folder);
+  return result;
+}
+
+static void print_failures(struct app *app, const struct pf_run_summary *sum) {
+  uint64_t n = sum->n_status[PF_STATUS_FAILED];
+  for (size_t i = 0; i < sum->n_failures && i < 5; i++) {
+    char *text = pf_error_format(&sum->failures[i]);
+    (void)fprintf(app->out, "  %s\n", text ? text : "out of memory");
+    if (sum->failures[i].detail)
+      (void)fprintf(app->out, "%s\n", sum->failures[i].detail);
+    free(text);
+  }
+  if (n > 5)
+    (void)fprintf(app->out, "  ... and %llu more, in OUT/tables/images.csv\n",
+                  (unsigned long long)n - 5);
+}
+
+static void print_counts(struct app *app, const struct pf_run_summary *sum) {
+  double seconds = sum->seconds > 0 ? sum->seconds : 1e-9;
+  (void)fprintf(app->out,
+                "%llu of %llu groups done in %.1f s: %llu images read "
+                "(%.1f images/s, %.1f MB/s), %llu written\n",
+                (unsigned long long)sum->n_status[PF_STATUS_DONE],
+                (unsigned long long)sum->n_groups, sum->seconds,
+                (unsigned long long)sum->n_images_read,
+                (double)sum->n_images_read / seconds,
+                (double)sum->n_bytes_read / 1e6 / seconds,
+                (unsigned long long)sum->n_images_written);
+  for (int i = PF_STATUS_EXCLUDED; i < PF_N_STATUSES; i++)
+    if (sum->n_status[i])
+      (void)fprintf(app->out, "%llu %s\n",
+                    (unsigned long long)sum->n_status[i],
+                    pf_status_name((enum pf_status)i));
+}
+
+static void print_summary(struct app *app, const struct pf_run_summary *sum,
+                          int status) {
+  if (sum->stopped_because)
+    (void)fprintf(app->out, "stopped: %s\n", sum->stopped_because);
+  else if (status == 130 || status == 143)
+    (void)fprintf(app->out,
+                  "%s: what was running is finished, %llu groups are left\n",
+                  status == 130 ? "interrupted" : "terminated",
+                  (unsigned long long)sum->n_status[PF_STATUS_NOT_RUN]);
+  print_counts(app, sum);
+  print_failures(app, sum);
+  (void)fprintf(app->out,
+                "results: %s (images/, tables/, run.json, "
+                "log.txt)\n",
+                app->options.out);
+}
+
+static void json_end(struct app *app, const struct pf_run_summary *sum,
+                     int status) {
+  (void)fprintf(app->out,
+                "{\"event\": \"end\", \"seconds\": %.3f, \"exit_status\": %d, "
+                "\"groups\": %llu, \"done\": %llu, \"failed\": %llu, "
+                "\"skipped\": %llu, \"excluded\": %llu, \"not_run\": %llu}\n",
+                sum->seconds, status, (unsigned long long)sum->n_groups,
+                (unsigned long long)sum->n_status[PF_STATUS_DONE],
+                (unsigned long long)sum->n_status[PF_STATUS_FAILED],
+                (unsigned long long)sum->n_status[PF_STATUS_SKIPPED],
+                (unsigned long long)sum->n_status[PF_STATUS_EXCLUDED],
+                (unsigned long long)sum->n_status[PF_STATUS_NOT_RUN]);
+}
+
+static int run_plan(struct app *app, struct input *input,
+                    struct pf_run_options *options,
+                    struct run_context *context) {
+  struct pf_run_summary sum = {0};
+  struct pf_error err = PF_ERROR_INIT;
+  int status;
+  options->log = app->log;
+  options->start_seconds = app->start;
+  options->version = PF_VERSION;
+  options->event = on_event;
+  options->context = context;
+  if (!app->adopted) {
+    signals_install(); /* imports may have put in their own */
+    options->stop = signals_begin_run();
+  }
+  if (pf_run(&sum, input->plan, app->options.out, options, &err) != PF_OK) {
+    progress_end(&context->progress);
+    pf_run_summary_clear(&sum);
+    return print_error(app, &err);
+  }
+  progress_end(&context->progress);
+  status = sum.exit_status == 130 && signals_status() ? signals_status()
+                                                      : sum.exit_status;
+  if (context->progress.mode == PROGRESS_JSON)
+    json_end(app, &sum, status);
+  else
+    print_summary(app, &sum, status);
+  pf_run_summary_clear(&sum);
+  return status;
+}
+
+int cmd_run(struct app *app) {
+  struct input input = {0};
+  struct pf_run_options options = {0};
+  struct run_context context = {.app = app};
+  struct pf_error err = PF_ERROR_INIT;
+  int status;
+  context.progress.out = app->out;
+  context.progress.err = app->err;
+  if (!app->adopted)
+    signals_install();
+  if (choose(app, &options, &context.progress, &err) != PF_OK ||
+      check_out(app, &err) != PF_OK)
+    return print_error(app, &err);
+  status = open_pipeline(app, &input, app->options.arguments[0]);
+  if (!status)
+    status = open_plate(app, &input, app->options.arguments[1]);
+  if (!status)
+    status = open_plan(app, &input);
+  if (!status)
+    status = run_plan(app, &input, &options, &context);
+  close_input(&input);
+  if (!app->adopted) {
+    pf_python_finish();
+    capture_stop();
+  }
+  return status;
+}

@@ -1,0 +1,8 @@
+/* The program. */
+#include "engine/cli/main.h"
+
+#include <stddef.h>
+
+int main(int argc, char **argv) {
+  return pf_main(argc, argv, false, NULL);
+}
