@@ -86,7 +86,7 @@ static int reserve(struct runs *runs, size_t width, struct pf_error *err) {
   const size_t need = runs->n + width / 2 + 1;
   size_t cap = runs->cap ? runs->cap : 4096;
   struct run *run;
-  if (need <= runs->cap)
+  if (runs->run && need <= runs->cap)
     return PF_OK;
   if (need > UINT32_MAX)
     return pf_error_set(err, PF_ESTEP,
@@ -153,6 +153,8 @@ static void join_rows(struct runs *runs, size_t r, size_t before,
   uint32_t a = runs->row[r], b = runs->row[before];
   const uint32_t a_end = (uint32_t)runs->n, b_end = runs->row[before + 1];
   while (a < a_end && b < b_end) {
+    /* add_row() has set every run below runs->n. */
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     if (run[a].first < run[b].end + reach && run[b].first < run[a].end + reach)
       join(run, a, b);
     if (run[a].end < run[b].end)
@@ -182,7 +184,7 @@ static int find_runs(struct runs *runs, const struct pf_native_stack *in,
   const size_t n_rows = in->depth * in->height;
   uint8_t *mask = malloc(in->width);
   int code = PF_OK;
-  runs->row = malloc((n_rows + 1) * sizeof(*runs->row));
+  runs->row = calloc(n_rows + 1, sizeof(*runs->row));
   if (!mask || !runs->row)
     code = no_memory(err);
   for (size_t r = 0; !code && r < n_rows; r++) {

@@ -191,10 +191,11 @@ static int place_run(void *context, const struct run *run,
   struct object *object =
       &f->objects->object[index_of(f->objects, run->label)];
   const size_t n = run->end - run->first;
+  const size_t z = run->row / f->height, y = run->row % f->height;
   (void)err;
   object->area += n;
-  object->sum[0] += (double)((run->row / f->height) * n);
-  object->sum[1] += (double)((run->row % f->height) * n);
+  object->sum[0] += (double)(z * n);
+  object->sum[1] += (double)(y * n);
   object->sum[2] += (double)((run->first + run->end - 1) * n) / 2;
   return PF_OK;
 }

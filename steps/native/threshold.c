@@ -91,14 +91,14 @@ static void histogram_finish(struct histogram *h) {
   free(h->count);
 }
 
+/* histogram_finish() comes after failure too. */
 static int histogram_init(struct histogram *h, size_t n_bins,
                           struct pf_error *err) {
   memset(h, 0, sizeof(*h));
-  h->center = malloc(n_bins * sizeof(*h->center));
-  h->count = malloc(n_bins * sizeof(*h->count));
+  h->center = calloc(n_bins, sizeof(*h->center));
+  h->count = calloc(n_bins, sizeof(*h->count));
   if (h->center && h->count)
     return PF_OK;
-  histogram_finish(h);
   return pf_error_set(err, PF_ENOMEM, "no memory for %zu bins", n_bins);
 }
 
@@ -241,8 +241,8 @@ static void sum_from_above(const struct histogram *h, float *weight,
 /* The first bin with the largest variance between it and below, and above. */
 static int best_bin(double *threshold, const struct histogram *h,
                     struct pf_error *err) {
-  float *weight = malloc(h->n * sizeof(*weight));
-  double *mean = malloc(h->n * sizeof(*mean));
+  float *weight = calloc(h->n, sizeof(*weight));
+  double *mean = calloc(h->n, sizeof(*mean));
   float count = 0;
   double sum = 0, best = -1;
   int code = PF_OK;

@@ -108,15 +108,17 @@ static void print_result(struct pf_buf *out, const struct pf_result *result,
 static double time_calls(struct pf_step_instance *instance,
                          const struct pf_call *call, double seconds) {
   const double start = pf_os_seconds();
-  double now = start;
+  double spent = 0;
   int n = 0;
-  for (; now < start + seconds; now = pf_os_seconds(), n++) {
+  while (spent < seconds) {
     struct pf_result result;
     if (pf_step_call(instance, call, &result, NULL))
       return -1;
     pf_result_clear(&result);
+    spent = pf_os_seconds() - start;
+    n++;
   }
-  return (now - start) / n;
+  return n ? spent / n : 0;
 }
 
 static const char *channels[64];
