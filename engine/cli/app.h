@@ -73,6 +73,12 @@ int open_pipeline(struct app *app, struct input *input, const char *path);
 int open_plate(struct app *app, struct input *input, const char *path);
 int open_plan(struct app *app, struct input *input);
 void close_input(struct input *input);
+/* Start the interpreter where the pipeline needs one, its output captured. */
+int start_python(struct app *app, const struct pf_pipeline *pipeline,
+                 struct pf_error *err) PF_MUST_CHECK;
+/* What the pipeline (or NULL) and the options say of the plate; borrowed. */
+void plate_options(const struct app *app, const struct pf_pipeline *pipeline,
+                   struct pf_plate_options *options);
 /* Print an error; returns its exit status and clears it. */
 int print_error(struct app *app, struct pf_error *err);
 void print_report(struct app *app, const struct input *input);

@@ -101,32 +101,15 @@ static int add_error(struct pf_report *report, struct pf_error *err) {
   return status == 4 ? 3 : status;
 }
 
-static int start_python(struct app *app, const struct pf_pipeline *pipeline,
-                        struct pf_error *err) {
-  struct pf_python_options options = {
-      .python = app->options.python, .threads = pf_pipeline_threads(pipeline)};
-  if (!pf_pipeline_needs_python(pipeline))
-    return PF_OK;
-  if (!app->adopted && capture_start(app->log, err) != PF_OK)
-    return (int)err->code;
-  return pf_python_start(&options, err);
-}
-
 static int check_plate(struct app *app, struct input *input,
                        struct pf_error *err) {
-  const struct pf_pipeline *p = input->pipeline;
-  struct pf_plate_options options = {
-      .layout = p->layout,
-      .pattern = p->pattern,
-      .pages = p->pages,
-      .planes = p->planes,
-      .n_channels = p->n_channels,
-      .channel_values = (const char *const *)p->channel_values,
-      .channel_names = (const char *const *)p->channel_names};
-  int result =
+  struct pf_plate_options options = {0};
+  int result;
+  plate_options(app, input->pipeline, &options);
+  result =
       pf_plate_open(&input->plate, app->options.arguments[1], &options, err);
   if (result == PF_OK)
-    result = pf_plan_compile(&input->plan, p, input->plate, NULL,
+    result = pf_plan_compile(&input->plan, input->pipeline, input->plate, NULL,
                              &input->report, err);
   return result;
 }

@@ -38,8 +38,8 @@ void print_report(struct app *app, const struct input *input) {
 
 /* Numerical libraries read their thread counts when Python starts, and what
  * steps print must not mix with what the program prints. */
-static int start_python(struct app *app, const struct pf_pipeline *pipeline,
-                        struct pf_error *err) {
+int start_python(struct app *app, const struct pf_pipeline *pipeline,
+                 struct pf_error *err) {
   struct pf_python_options options = {
       .python = app->options.python, .threads = pf_pipeline_threads(pipeline)};
   if (!pf_pipeline_needs_python(pipeline))
@@ -74,19 +74,24 @@ int open_pipeline(struct app *app, struct input *input, const char *path) {
                                              : report_status(app, input, &err);
 }
 
+void plate_options(const struct app *app, const struct pf_pipeline *p,
+                   struct pf_plate_options *options) {
+  *options = (struct pf_plate_options){.deep = app->options.deep};
+  if (!p)
+    return;
+  options->layout = p->layout;
+  options->pattern = p->pattern;
+  options->pages = p->pages;
+  options->planes = p->planes;
+  options->n_channels = p->n_channels;
+  options->channel_values = (const char *const *)p->channel_values;
+  options->channel_names = (const char *const *)p->channel_names;
+}
+
 int open_plate(struct app *app, struct input *input, const char *path) {
   struct pf_error err = PF_ERROR_INIT;
-  struct pf_plate_options options = {.deep = app->options.deep};
-  const struct pf_pipeline *p = input->pipeline;
-  if (p) {
-    options.layout = p->layout;
-    options.pattern = p->pattern;
-    options.pages = p->pages;
-    options.planes = p->planes;
-    options.n_channels = p->n_channels;
-    options.channel_values = (const char *const *)p->channel_values;
-    options.channel_names = (const char *const *)p->channel_names;
-  }
+  struct pf_plate_options options = {0};
+  plate_options(app, input->pipeline, &options);
   if (pf_plate_open(&input->plate, path, &options, &err) != PF_OK)
     return print_error(app, &err);
   return 0;
