@@ -143,8 +143,13 @@ static bool read_choice(struct filling *f, const struct pf_param *row,
   const char *given = NULL;
   struct pf_buf number = {0};
   char *copy = strdup(row->choices);
-  size_t n = copy ? split_choices(copy, words) : 0;
   int chosen = -1;
+  size_t n;
+  if (!copy) {
+    f->out_of_memory = true;
+    return true;
+  }
+  n = split_choices(copy, words);
   if (pf_json_type(f->doc, value) == PF_JSON_STRING) {
     given = pf_json_string(value);
   } else if (pf_json_type(f->doc, value) == PF_JSON_INT) {
@@ -158,7 +163,6 @@ static bool read_choice(struct filling *f, const struct pf_param *row,
     memcpy(slot, &chosen, sizeof(chosen));
   else
     refuse_choice(f, value, number.len ? NULL : given, words, n, why);
-  f->out_of_memory |= !copy;
   pf_buf_free(&number);
   free(copy);
   return chosen >= 0;
