@@ -59,28 +59,19 @@ static const char *kind_of(mode_t mode) {
   }
 }
 
-/* Open a regular file; O_NONBLOCK so that a pipe cannot hold the run. */
-static int open_file(const char *path, int *out,
-                     struct pf_tiff_identity *identity, struct pf_error *err) {
-  struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  int result = PF_OK;
-  *out = -1;
+/* Size and time of an open file, if it is a regular one with bytes in it. */
+static int identify(int fd, const char *path,
+                    struct pf_tiff_identity *identity, struct pf_error *err) {
+  struct stat st = {0};
   if (fd < 0 || fstat(fd, &st) != 0)
-    result = fail(path, PF_EREAD, err, "%s", strerror(errno));
-  else if (!S_ISREG(st.st_mode))
-    result = fail(path, PF_EREAD, err, "%s", kind_of(st.st_mode));
-  else if (st.st_size <= 0)
-    result = fail(path, PF_EREAD, err, "the file is empty");
-  if (result != PF_OK) {
-    if (fd >= 0)
-      (void)close(fd);
-    return result;
-  }
+    return fail(path, PF_EREAD, err, "%s", strerror(errno));
+  if (!S_ISREG(st.st_mode))
+    return fail(path, PF_EREAD, err, "%s", kind_of(st.st_mode));
+  if (st.st_size <= 0)
+    return fail(path, PF_EREAD, err, "the file is empty");
   identity->size = (uint64_t)st.st_size;
   identity->mtime_ns =
       (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-  *out = fd;
   return PF_OK;
 }
 
@@ -118,22 +109,25 @@ static int read_magic(struct pf_tiff *tiff, struct pf_error *err) {
 
 int pf_tiff_open(struct pf_tiff **out, const char *path,
                  struct pf_error *err) {
+  /* O_NONBLOCK, so that a pipe cannot hold the run. */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   struct pf_tiff_identity identity = {0, 0};
   struct pf_tiff *tiff = NULL;
-  int fd = -1, result;
   size_t window;
+  int result = identify(fd, path, &identity, err);
   *out = NULL;
-  result = open_file(path, &fd, &identity, err);
   if (result != PF_OK)
-    return result;
+    goto out;
   window = window_for(identity.size);
   tiff = malloc(sizeof(*tiff) + window);
   if (!tiff) {
-    (void)close(fd);
-    return fail(path, PF_ENOMEM, err, "out of memory");
+    (void)fail(path, PF_ENOMEM, err, "out of memory");
+    result = PF_ENOMEM; /* known without a look into fail() */
+    goto out;
   }
   *tiff =
       (struct pf_tiff){.fd = fd, .identity = identity, .window_cap = window};
+  fd = -1;
   tiff->path = strdup(path);
   if (!tiff->path)
     result = fail(path, PF_ENOMEM, err, "out of memory");
@@ -144,6 +138,9 @@ int pf_tiff_open(struct pf_tiff **out, const char *path,
   if (result != PF_OK)
     pf_tiff_close(&tiff);
   *out = tiff;
+out:
+  if (fd >= 0)
+    (void)close(fd);
   return result;
 }
 

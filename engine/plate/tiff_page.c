@@ -145,13 +145,25 @@ static int check_size(struct pf_tiff *tiff, struct pf_error *err) {
   return PF_OK;
 }
 
+/*
+ * libtiff decodes whole strips with libdeflate and passes over its verdict
+ * where the stream fills the strip: one that is cut by some bytes is then
+ * completed with others. zlib says that the stream ends early.
+ */
+static bool be_strict(struct pf_tiff *tiff) {
+  return tiff->page.compression != PF_COMPRESSION_DEFLATE ||
+         TIFFSetField(tiff->handle, TIFFTAG_DEFLATE_SUBCODEC,
+                      DEFLATE_SUBCODEC_ZLIB) == 1;
+}
+
 static int check_compression(struct pf_tiff *tiff, struct pf_error *err) {
   struct pf_tiff_page_info *page = &tiff->page;
   uint16_t tag = tag16(tiff, TIFFTAG_COMPRESSION);
   const TIFFCodec *codec;
   page->compression = pf_tiff_compression_of(tag, &page->max_ratio);
   page->reversed_bits = tag16(tiff, TIFFTAG_FILLORDER) == FILLORDER_LSB2MSB;
-  if (page->compression != PF_N_COMPRESSIONS && TIFFIsCODECConfigured(tag))
+  if (page->compression != PF_N_COMPRESSIONS && TIFFIsCODECConfigured(tag) &&
+      be_strict(tiff))
     return PF_OK;
   codec = TIFFFindCODEC(tag);
   return pf_tiff_fail(tiff, page->number, err,

@@ -454,6 +454,37 @@ def test_hostile(tmp_path: Path, name: str, content: bytes, text: str) -> None:
     assert dump["file"] == str(path)
 
 
+@pytest.mark.parametrize("compression", COMPRESSIONS[1:])
+@pytest.mark.parametrize("layout", [{"rowsperstrip": 30}, {"tile": (32, 16)}])
+def test_data_that_end_early(
+    tmp_path: Path, compression: str, layout: dict[str, Any]
+) -> None:
+    """A strip or tile that is cut in the file's own words is an error."""
+    pixels = image("uint16", (60, 16)) | 1
+    path = tmp_path / "whole.tif"
+    tifffile.imwrite(path, pixels, compression=compression, **layout)
+    with tifffile.TiffFile(path) as file:
+        tag = file.pages[0].tags[325 if "tile" in layout else 279]
+        counts, place, size = tag.value, tag.valueoffset, tag.count
+    content, paths = path.read_bytes(), []
+    form = "<I" if tag.dtype == 4 else "<H"
+    assert size == 2
+    for cut in range(1, counts[1]):
+        paths.append(tmp_path / f"{cut}.tif")
+        changed = bytearray(content)
+        at = place + struct.calcsize(form)
+        struct.pack_into(form, changed, at, counts[1] - cut)
+        paths[-1].write_bytes(changed)
+    dumps = call("pages", *paths)
+    for dump in dumps:
+        if "error" in dump:
+            assert " 2 of 2 " in dump["error"]
+        else:  # what was cut were bytes that say nothing of pixels
+            check_page(dump["pages"][0], pixels)
+    # The decoder may do without an end mark and a checksum, no more.
+    assert sum("error" not in dump for dump in dumps) <= 8
+
+
 def test_the_small_file_is_right(tmp_path: Path) -> None:
     """The hostile table fails for what it changes, not for what it is."""
     path = tmp_path / "good.tif"

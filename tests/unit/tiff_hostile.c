@@ -24,17 +24,23 @@ static const struct {
   uint16_t compression, predictor;
   uint32_t rows, tile; /* a strip; or the tile's edge, 0: strips */
   uint32_t n_pages;
+  bool is_ahead; /* the directory stands before the pixels */
 } kinds[] = {
-    {"w", COMPRESSION_NONE, 1, HEIGHT, 0, 1},
-    {"wb", COMPRESSION_NONE, 1, 5, 0, 2},
-    {"w8", COMPRESSION_NONE, 1, 1, 0, 1},
-    {"w", COMPRESSION_NONE, 1, 0, 16, 1},
-    {"w", COMPRESSION_LZW, 2, 7, 0, 1},
-    {"wb8", COMPRESSION_LZW, 1, HEIGHT, 0, 1},
-    {"wb", COMPRESSION_ADOBE_DEFLATE, 2, HEIGHT, 0, 1},
-    {"w", COMPRESSION_DEFLATE, 1, 0, 16, 1},
-    {"w", COMPRESSION_ZSTD, 2, 6, 0, 1},
-    {"w", COMPRESSION_PACKBITS, 1, 5, 0, 1},
+    {"w", COMPRESSION_NONE, 1, HEIGHT, 0, 1, false},
+    {"wb", COMPRESSION_NONE, 1, 5, 0, 2, false},
+    {"w8", COMPRESSION_NONE, 1, 1, 0, 1, false},
+    {"w", COMPRESSION_NONE, 1, 0, 16, 1, false},
+    {"w", COMPRESSION_LZW, 2, 7, 0, 1, false},
+    {"wb8", COMPRESSION_LZW, 1, HEIGHT, 0, 1, false},
+    {"wb", COMPRESSION_ADOBE_DEFLATE, 2, HEIGHT, 0, 1, false},
+    {"w", COMPRESSION_DEFLATE, 1, 0, 16, 1, false},
+    {"w", COMPRESSION_ZSTD, 2, 6, 0, 1, false},
+    {"w", COMPRESSION_PACKBITS, 1, 5, 0, 1, false},
+    {"w+", COMPRESSION_NONE, 1, 5, 0, 1, true},
+    {"w+", COMPRESSION_LZW, 1, HEIGHT, 0, 1, true},
+    {"w+", COMPRESSION_ADOBE_DEFLATE, 1, 0, 16, 1, true},
+    {"w+", COMPRESSION_ZSTD, 1, 5, 0, 1, true},
+    {"w+", COMPRESSION_PACKBITS, 1, HEIGHT, 0, 1, true},
 };
 enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -48,9 +54,17 @@ static void write_page(TIFF *tiff, size_t kind) {
   if (kinds[kind].predictor > 1)
     (void)TIFFSetField(tiff, TIFFTAG_PREDICTOR, kinds[kind].predictor);
   if (edge) {
-    uint16_t tile[16 * 16];
     (void)TIFFSetField(tiff, TIFFTAG_TILEWIDTH, edge);
     (void)TIFFSetField(tiff, TIFFTAG_TILELENGTH, edge);
+  } else {
+    (void)TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
+  }
+  if (kinds[kind].is_ahead)
+    CHECK(TIFFDeferStrileArrayWriting(tiff) &&
+          TIFFWriteCheck(tiff, edge != 0, "") && TIFFWriteDirectory(tiff) &&
+          TIFFSetDirectory(tiff, 0));
+  if (edge) {
+    uint16_t tile[16 * 16];
     for (uint32_t i = 0; i < TIFFNumberOfTiles(tiff); i++) {
       for (uint32_t p = 0; p < edge * edge; p++) {
         uint32_t y = i / 2 * edge + p / edge, x = i % 2 * edge + p % edge;
@@ -60,7 +74,6 @@ static void write_page(TIFF *tiff, size_t kind) {
     }
     return;
   }
-  (void)TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
   for (uint32_t y = 0; y < HEIGHT; y += rows) {
     uint32_t n = HEIGHT - y < rows ? HEIGHT - y : rows;
     uint16_t strip[HEIGHT * WIDTH]; /* libtiff swaps bytes in place */
@@ -79,7 +92,8 @@ static size_t make_file(size_t kind, unsigned char *bytes) {
   CHECK(tiff != NULL);
   for (uint32_t page = 0; tiff && page < kinds[kind].n_pages; page++) {
     write_page(tiff, kind);
-    CHECK(TIFFWriteDirectory(tiff) == 1);
+    CHECK(kinds[kind].is_ahead ? TIFFForceStrileArrayWriting(tiff)
+                               : TIFFWriteDirectory(tiff));
   }
   if (tiff)
     TIFFClose(tiff);
