@@ -130,8 +130,7 @@ static char *content(int fd) {
     pf_buf_add(&buf, piece, (size_t)n);
     at += n;
   }
-  pf_buf_str(&buf, "");
-  return at == 0 ? strdup("") : pf_buf_take(&buf);
+  return pf_buf_take(&buf);
 }
 
 static int exit_status(int status) {

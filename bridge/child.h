@@ -21,14 +21,14 @@ struct pf_child_end {
   char *output; /* standard output; never NULL after success */
   char *errors; /* standard error; never NULL after success */
 };
-void pf_child_end_clear(struct pf_child_end *end);
+PF_API void pf_child_end_clear(struct pf_child_end *end);
 
 /*
  * Any thread; no fork without exec, no SIGPIPE. A child that ran is a success
  * whatever its status; pf_child_end_clear() frees what it wrote. Errors:
  * PF_EMISSING (it cannot be started, it did not end in time), PF_ENOMEM.
  */
-int pf_child_run(struct pf_child_end *end, const struct pf_child *child,
-                 struct pf_error *err) PF_MUST_CHECK;
+PF_API int pf_child_run(struct pf_child_end *end, const struct pf_child *child,
+                        struct pf_error *err) PF_MUST_CHECK;
 
 #endif
