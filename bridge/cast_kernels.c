@@ -34,6 +34,10 @@
     stats->n_clipped += n_clipped;                                            \
   }
 
+/* The compiler forgets what is in `x`. Where it knows the limits, gcc turns
+ * the two selects below into branches and back into four: half the speed. */
+#define HIDE(x) __asm__("" : "+m"(x))
+
 /*
  * Float to an integer of at most 32 bits. W holds the limits exactly and
  * `magic` rounds in it. The upper limits are odd and the lower ones even, so
@@ -41,7 +45,9 @@
  */
 #define CAST_FLOAT_INT(from_name, S, W, magic, to_name, D, I, d_min, d_max)   \
   static void from_name##_##to_name(ARGS) {                                   \
-    const W lo = (W)d_min, hi = (W)d_max;                                     \
+    W lo = (W)d_min, hi = (W)d_max;                                           \
+    HIDE(lo);                                                                 \
+    HIDE(hi);                                                                 \
     const S *from = from_;                                                    \
     D *to = to_;                                                              \
     uint32_t n_clipped = 0, n_changed = 0, n_nan = 0;                         \

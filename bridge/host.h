@@ -12,6 +12,6 @@
 void *pf_host_alloc(size_t n);
 
 /* Give back what pf_host_alloc(n) gave, with the same `n`. */
-void pf_host_free(void *block, size_t n);
+void pf_host_free(void *memory, size_t n);
 
 #endif

@@ -265,7 +265,7 @@ static void test_threads(void) {
   struct pf_array *stack = NULL;
   struct pf_error err = PF_ERROR_INIT;
   int64_t shape[3] = {4, 8, 8};
-  void *data = calloc(1, 4 * 8 * 8);
+  void *data = calloc(4, 64);
   struct pf_array_desc desc = {data,   PF_U8,        3,    shape, NULL,
                                {1, 0}, PF_MEM_NUMPY, false};
   n_releases = 0;
