@@ -11,6 +11,7 @@
 #include "bridge/cast_kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "bridge/half.h"
 
