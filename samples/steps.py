@@ -79,7 +79,7 @@ class Gamma:
 @plateflow.numpy
 def sharpest(
     stack: Stack, info: plateflow.Info
-) -> tuple[Stack, list[dict[str, object]]]:
+) -> tuple[Stack, list[dict[str, float]]]:
     """Keep the sharpest plane of each stack, and tell which one it is.
 
     In the pipeline: `"yields": "one", "tables": ["focus"]`. `info` is the

@@ -5,6 +5,7 @@ run() runs a pipeline; docs/writing-steps.md says what a step gets and returns.
 """
 
 from plateflow import _core
+from plateflow._core import Info
 from plateflow._errors import PlateflowError
 from plateflow._run import Summary, run
 from plateflow.decorators import (
@@ -19,6 +20,7 @@ from plateflow.decorators import (
 __version__: str = _core.__version__
 
 __all__ = [
+    "Info",
     "PlateflowError",
     "Summary",
     "__version__",
