@@ -1,5 +1,6 @@
 """Exceptions: what plateflow raises, and what it makes of a user's."""
 
+import sys
 from types import TracebackType
 
 # A traceback longer than this is cut in its middle.
@@ -61,6 +62,8 @@ def message_of(exc: BaseException) -> str:
     if isinstance(exc, SystemExit):
         return f"the function asked the process to exit ({exc.code})"
     name = type(exc).__name__
+    if isinstance(exc, ModuleNotFoundError):
+        text += f" in {sys.prefix}"
     return f"{name}: {text}" if text else name
 
 
