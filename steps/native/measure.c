@@ -380,9 +380,17 @@ struct subject {
   size_t n_channels, channel_depth;
 };
 
+/*
+ * The channel that goes into a column's name, or NULL. Where groups are one
+ * channel each and that is what is measured, the rows say it in their column
+ * `channel`: named after it, the columns would differ from group to group.
+ */
 static const char *channel_name(const struct subject *s, size_t i) {
   const char *name = s->with->channels ? s->with->channels[i] : NULL;
-  return name || s->n_channels > 1 ? name : s->group_channel;
+  const char *own = s->group_channel;
+  if (name && own && s->n_channels == 1 && strcmp(name, own) == 0)
+    return NULL;
+  return name;
 }
 
 static int check_shapes(struct subject *s, struct pf_error *err) {
@@ -513,8 +521,9 @@ const struct pf_step_type pf_native_measure = {
         "Measure the objects of a label stack into a table.\n"
         "Columns label, area, centroid-0 .. (y and x; z, y and x of a "
         "volume), and with an array \"intensity\" its mean, max, min and std "
-        "(of the population) per object, called intensity_mean_CHANNEL and "
-        "so on; named and defined as in skimage.measure.regionprops_table. "
+        "(of the population) per object, called intensity_mean and so on, "
+        "intensity_mean_CHANNEL for a channel that is not the group's own; "
+        "named and defined as in skimage.measure.regionprops_table. "
         "Labels of one plane are measured on every plane of a deeper "
         "\"intensity\". NaN makes an object's intensities NaN.",
     .result = PF_RESULT_NONE,

@@ -4,6 +4,7 @@ Steps are called through tests/tools/step_run.c, on the real images and on
 small ones with a trap in them; the last tests go through the program.
 """
 
+import csv
 import json
 import os
 import subprocess
@@ -670,3 +671,106 @@ def test_identity(call: Call):
     got, report = call("identity", stack)
     np.testing.assert_array_equal(got, stack)
     assert report["in_place"]
+
+
+# -- through the program ----------------------------------------------------
+
+
+@pytest.fixture
+def out_of(run: Callable[..., Any], tmp_path: Path) -> Callable[..., Path]:
+    """out_of(PLATE, STEP, ...) -> the run's OUT, for steps as in a pipeline.
+
+    Steps are called a, b, c ...
+    """
+
+    def out_of(plate: Path, *steps: dict[str, Any], out: str = "out") -> Path:
+        named = [
+            {"name": name, **step}
+            for name, step in zip("abcdefgh", steps, strict=False)
+        ]
+        pipeline = {"plateflow": 1, "name": "test", "steps": named}
+        (tmp_path / "p.json").write_text(json.dumps(pipeline))
+        run("run", "p.json", plate, "-o", out, "--progress", "none")
+        return tmp_path / out
+
+    return out_of
+
+
+def step(name: str, **parameters: Any) -> dict[str, Any]:
+    return {"function": f"native:{name}", "parameters": parameters}
+
+
+def test_program_gaussian_and_flatfield(
+    out_of: Callable[..., Path], data: Path, tmp_path: Path
+):
+    plate = data / "sbs_translocation"
+    sources = sorted(plate.glob("*.tif"))
+    shape = tifffile.imread(sources[0]).shape
+    flat = field(shape).astype("float32")
+    tifffile.imwrite(tmp_path / "flat.tif", flat)
+    out = out_of(plate, step("gaussian", sigma=1.5))
+    flattened = out_of(plate, step("flatfield", image="flat.tif"), out="flat")
+    for path in sources:
+        image = tifffile.imread(path)
+        want = ndimage.gaussian_filter(image.astype(np.float64), 1.5)
+        got = tifffile.imread(out / "images" / path.name)
+        assert_close_counts(got, half_even(want, image.dtype))
+        want = image / (flat.astype(np.float64) / flat.mean(dtype="f8"))
+        got = tifffile.imread(flattened / "images" / path.name)
+        assert_close_counts(got, half_even(want, image.dtype))
+
+
+@pytest.mark.parametrize("method", ["sum", *PROJECTIONS])
+def test_program_project(out_of: Callable[..., Path], data: Path, method: str):
+    plate = data / "zstack_multipage"
+    stack = tifffile.imread(plate / "sample_ovule.tiff")
+    out = out_of(plate, step("project", method=method))
+    (path,) = (out / "images").glob("*.tif")
+    got = tifffile.imread(path)
+    if method == "sum":
+        assert got.dtype == "uint32"
+        np.testing.assert_array_equal(got, stack.sum(0))
+    else:
+        want = half_even(PROJECTIONS[method](stack, 0), stack.dtype)
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("plate", ["sbs_translocation", "cellomics_sites"])
+def test_program_nuclei(out_of: Callable[..., Path], data: Path, plate: str):
+    labels = step("label", min_area=20) | {"result": "labels"}
+    table = step("measure") | {
+        "result": "none",
+        "with": {"intensity": "a"},
+        "tables": ["nuclei"],
+    }
+    out = out_of(
+        data / plate,
+        step("project"),
+        step("gaussian", sigma=2),
+        step("threshold"),
+        labels,
+        table,
+    )
+    with (out / "tables" / "nuclei.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    n_objects = 0
+    for path in sorted((data / plate).glob("*.[tT][iI][fF]")):
+        image = tifffile.imread(path)
+        blurred = ndimage.gaussian_filter(image.astype(np.float64), 2)
+        mask = otsu(half_even(blurred, image.dtype)) > 0
+        want = measure.label(mask)
+        areas = np.bincount(want.ravel())
+        want[areas[want] < 20] = 0
+        want = measure.label(want > 0)
+        (got,) = (out / "images").rglob(path.stem + ".*")
+        np.testing.assert_array_equal(tifffile.imread(got), want)
+        n_objects += want.max()
+        features = measure.regionprops_table(
+            want, image, properties=("area", "intensity_mean")
+        )
+        found = {
+            (r["area"], round(float(r["intensity_mean"]), 6)) for r in rows
+        }
+        for area, mean in zip(*features.values(), strict=True):
+            assert (str(int(area)), round(float(mean), 6)) in found
+    assert len(rows) == n_objects > 0
