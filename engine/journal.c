@@ -31,7 +31,7 @@ static const char *const sql_of[S_N] = {
 static const char schema_sql[] =
     "PRAGMA locking_mode=EXCLUSIVE;"
     "PRAGMA journal_mode=TRUNCATE;"
-    "PRAGMA synchronous=NORMAL;"
+    "PRAGMA synchronous=OFF;" /* an empty journal needs no disk to wait for */
     "BEGIN IMMEDIATE;"
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);"
     "CREATE TABLE steps(id INTEGER PRIMARY KEY, name TEXT, function TEXT);"
@@ -46,7 +46,8 @@ static const char schema_sql[] =
     "CREATE TABLE files(path TEXT PRIMARY KEY);"
     "INSERT INTO meta VALUES('format', '1');"
     "INSERT INTO meta VALUES('plateflow', '" PF_VERSION "');"
-    "COMMIT;";
+    "COMMIT;"
+    "PRAGMA synchronous=NORMAL;";
 
 /* The statement that inserts into one table's rows. */
 struct row_insert {
@@ -111,6 +112,14 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text) {
 
 /* --------------------------------------------------------------- records */
 
+/* Why the group is not done; the group itself is named beside it. */
+static void reason_text(const struct pf_record *record, struct pf_buf *out) {
+  if (record->error.step)
+    pf_buf_printf(out, "step \"%s\": ", record->error.step);
+  if (record->error.message)
+    pf_buf_str(out, record->error.message);
+}
+
 static int write_group(struct pf_journal *journal,
                        const struct pf_record *record, struct pf_error *err) {
   static const enum pf_component columns[] = {PF_PLATE, PF_WELL, PF_SITE,
@@ -118,7 +127,7 @@ static int write_group(struct pf_journal *journal,
   sqlite3_stmt *s = journal->statements[S_GROUP];
   struct pf_group group;
   const struct pf_slice *slice;
-  struct pf_buf name = {0};
+  struct pf_buf name = {0}, reason = {0};
   int result;
   pf_plan_group(journal->plan, record->group, &group);
   slice = pf_plan_slice(journal->plan, group.first);
@@ -134,8 +143,10 @@ static int write_group(struct pf_journal *journal,
                   : NULL);
   }
   bind_text(s, 8, pf_status_name(record->status));
-  bind_text(s, 9, record->error.message);
+  reason_text(record, &reason);
+  bind_text(s, 9, reason.len ? reason.data : NULL);
   result = run_statement(journal, s, err);
+  pf_buf_free(&reason);
   pf_buf_free(&name);
   return result;
 }
@@ -175,32 +186,43 @@ static int write_outputs(struct pf_journal *journal,
 
 /* ------------------------------------------------------------------ rows */
 
+/* Columns are numbered: a user's names may differ in case alone. */
+static int add_columns(struct pf_journal *journal, struct row_insert *in,
+                       size_t n, struct pf_error *err) {
+  struct pf_buf sql = {0};
+  int result = PF_OK;
+  if (!in->statement)
+    pf_buf_printf(&sql,
+                  "CREATE TABLE \"table_%s\"(grp INTEGER, row INTEGER, "
+                  "PRIMARY KEY(grp, row)) WITHOUT ROWID;",
+                  pf_schema_name(in->schema));
+  for (size_t i = in->n_columns; i < n; i++)
+    pf_buf_printf(&sql, "ALTER TABLE \"table_%s\" ADD COLUMN c%zu;",
+                  pf_schema_name(in->schema), i);
+  result = pf_buf_ok(&sql) ? exec(journal, pf_buf_text(&sql), err)
+                           : pf_error_set(err, PF_ENOMEM, "out of memory");
+  pf_buf_free(&sql);
+  return result;
+}
+
 static int prepare_insert(struct pf_journal *journal, struct row_insert *in,
                           struct pf_error *err) {
-  struct pf_buf create = {0}, insert = {0};
-  int result = PF_OK;
-  in->n_columns = pf_schema_n_columns(in->schema);
-  /* Columns are numbered: a user's names may differ in case alone. */
-  pf_buf_printf(&create,
-                "CREATE TABLE IF NOT EXISTS \"table_%s\"(grp INTEGER,"
-                " row INTEGER",
-                pf_schema_name(in->schema));
+  struct pf_buf insert = {0};
+  size_t n = pf_schema_n_columns(in->schema);
+  int result = add_columns(journal, in, n, err);
+  in->n_columns = n;
   pf_buf_printf(&insert, "INSERT INTO \"table_%s\" VALUES(?,?",
                 pf_schema_name(in->schema));
-  for (size_t i = 0; i < in->n_columns; i++) {
-    pf_buf_printf(&create, ", c%zu", i);
+  for (size_t i = 0; i < n; i++)
     pf_buf_str(&insert, ",?");
-  }
-  pf_buf_str(&create, ", PRIMARY KEY(grp, row)) WITHOUT ROWID");
   pf_buf_str(&insert, ")");
-  if (!pf_buf_ok(&create) || !pf_buf_ok(&insert))
+  if (result == PF_OK && !pf_buf_ok(&insert))
     result = pf_error_set(err, PF_ENOMEM, "out of memory");
-  if (result == PF_OK)
-    result = exec(journal, create.data, err);
+  (void)sqlite3_finalize(in->statement);
+  in->statement = NULL;
   if (result == PF_OK && sqlite3_prepare_v2(journal->db, insert.data, -1,
                                             &in->statement, NULL) != SQLITE_OK)
     result = sql_error(journal, err);
-  pf_buf_free(&create);
   pf_buf_free(&insert);
   return result;
 }
@@ -218,11 +240,8 @@ static struct row_insert *find_insert(struct pf_journal *journal,
     return NULL;
   }
   journal->inserts = list;
-  list = &list[journal->n_inserts];
+  list = &list[journal->n_inserts++];
   *list = (struct row_insert){schema, NULL, 0};
-  if (prepare_insert(journal, list, err) != PF_OK)
-    return NULL;
-  journal->n_inserts++;
   return list;
 }
 
@@ -248,9 +267,14 @@ static int write_rows(struct pf_journal *journal, uint64_t group,
   in = find_insert(journal, rows->schema, err);
   if (!in)
     return (int)err->code;
+  if (!in->statement || in->n_columns < pf_schema_n_columns(in->schema))
+    result = prepare_insert(journal, in, err);
   for (size_t r = 0; r < table->n_rows && result == PF_OK; r++) {
     (void)sqlite3_bind_int64(in->statement, 1, (sqlite3_int64)group);
     (void)sqlite3_bind_int64(in->statement, 2, (sqlite3_int64)r);
+    /* What this group does not have is empty. */
+    for (size_t c = 0; c < in->n_columns; c++)
+      (void)sqlite3_bind_null(in->statement, (int)c + 3);
     for (size_t c = 0; c < table->n_columns; c++)
       bind_cell(in->statement, (int)rows->map[c] + 3, table->columns[c].type,
                 &table->cells[r * table->n_columns + c]);

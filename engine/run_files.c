@@ -214,6 +214,7 @@ static int write_table(struct pf_runner *runner, struct pf_schema *schema,
   int result;
   pf_buf_printf(&name, "tables/%s.csv", pf_schema_name(schema));
   result = csv_open(&csv, runner, pf_buf_text(&name), err);
+  pf_schema_sort(schema);
   if (result == PF_OK) {
     component_names(&csv, runner->plan, PF_N_COMPONENTS);
     for (size_t i = 0; i < pf_schema_n_columns(schema); i++) {

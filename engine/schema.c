@@ -5,10 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_COLUMNS = 1900 }; /* SQLite's limit is 2000 a table */
+
 struct column {
   char *name;
+  size_t number; /* order of arrival: the column of the journal's table */
   enum pf_column_type type;
-  bool typed; /* a table with rows has said the type */
+  bool typed;     /* a table with rows has said the type */
+  uint64_t group; /* the plan's first group that has it ... */
+  size_t place;   /* ... and where it stands there */
 };
 
 struct pf_schema {
@@ -16,21 +21,22 @@ struct pf_schema {
   pthread_mutex_t lock;
   /* --- protected by lock */
   size_t n_columns;
-  struct column *columns;
-  size_t *order;        /* numbers in the order to write them */
-  uint64_t order_group; /* the group that gave the order: the lowest seen */
+  struct column *columns; /* by number until they are sorted */
 };
 
 int pf_schema_create(struct pf_schema **out, const char *table,
                      struct pf_error *err) {
   struct pf_schema *schema = calloc(1, sizeof(*schema));
-  *out = schema;
-  if (!schema || !(schema->name = strdup(table))) {
+  char *name = strdup(table);
+  *out = NULL;
+  if (!schema || !name) {
     free(schema);
-    *out = NULL;
+    free(name);
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   }
+  schema->name = name;
   (void)pthread_mutex_init(&schema->lock, NULL);
+  *out = schema;
   return PF_OK;
 }
 
@@ -42,35 +48,47 @@ void pf_schema_destroy(struct pf_schema **schema_p) {
   for (size_t i = 0; i < schema->n_columns; i++)
     free(schema->columns[i].name);
   free(schema->columns);
-  free(schema->order);
   free(schema->name);
   (void)pthread_mutex_destroy(&schema->lock);
   free(schema);
 }
 
-static int first_columns_locked(struct pf_schema *schema,
-                                const struct pf_table *table) {
-  schema->columns = calloc(table->n_columns, sizeof(*schema->columns));
-  schema->order = calloc(table->n_columns, sizeof(*schema->order));
-  if (!schema->columns || !schema->order)
-    return PF_ENOMEM;
-  for (size_t i = 0; i < table->n_columns; i++) {
-    schema->columns[i].name = strdup(table->columns[i].name);
-    if (!schema->columns[i].name)
-      return PF_ENOMEM;
-    schema->columns[i].type = table->columns[i].type;
-    schema->order[i] = i;
-    schema->n_columns = i + 1;
+static struct column *add_column_locked(struct pf_schema *schema,
+                                        const char *name,
+                                        struct pf_error *err) {
+  struct column *list;
+  char *copy = NULL;
+  if (schema->n_columns == MAX_COLUMNS) {
+    (void)pf_error_set(err, PF_ESTEP, "table \"%s\" has more than %d columns",
+                       schema->name, MAX_COLUMNS);
+    return NULL;
   }
-  schema->order_group = UINT64_MAX;
-  return PF_OK;
+  list = realloc(schema->columns, (schema->n_columns + 1) * sizeof(*list));
+  if (list)
+    schema->columns = list;
+  copy = list ? strdup(name) : NULL;
+  if (!copy) {
+    (void)pf_error_set(err, PF_ENOMEM, "out of memory");
+    return NULL;
+  }
+  list = &list[schema->n_columns];
+  *list = (struct column){
+      .name = copy, .number = schema->n_columns, .group = UINT64_MAX};
+  schema->n_columns++;
+  return list;
 }
 
-static size_t find_locked(const struct pf_schema *schema, const char *name) {
-  size_t i = 0;
-  while (i < schema->n_columns && strcmp(schema->columns[i].name, name) != 0)
-    i++;
-  return i;
+/* Tables mostly come with their columns in the same places: look there
+ * first. */
+static struct column *find_locked(struct pf_schema *schema, const char *name,
+                                  size_t hint) {
+  if (hint < schema->n_columns &&
+      strcmp(schema->columns[hint].name, name) == 0)
+    return &schema->columns[hint];
+  for (size_t i = 0; i < schema->n_columns; i++)
+    if (strcmp(schema->columns[i].name, name) == 0)
+      return &schema->columns[i];
+  return NULL;
 }
 
 static bool is_empty_column(const struct pf_table *table, size_t c) {
@@ -93,68 +111,43 @@ static bool fits_locked(struct column *column, enum pf_column_type type) {
          (column->type == PF_COLUMN_REAL && type == PF_COLUMN_INT);
 }
 
-static int map_column_locked(struct pf_schema *schema,
-                             const struct pf_table *table, size_t c,
-                             size_t *map, struct pf_error *err) {
+static int accept_column_locked(struct pf_schema *schema, uint64_t group,
+                                const struct pf_table *table, size_t c,
+                                size_t *number, struct pf_error *err) {
   const struct pf_column *have = &table->columns[c];
-  size_t number = find_locked(schema, have->name);
-  if (number == schema->n_columns)
-    return pf_error_set(err, PF_ESTEP,
-                        "table \"%s\" has a column \"%s\" that earlier groups "
-                        "did not have",
-                        schema->name, have->name);
-  map[c] = number;
-  if (is_empty_column(table, c) ||
-      fits_locked(&schema->columns[number], have->type))
+  struct column *column = find_locked(schema, have->name, c);
+  if (!column)
+    column = add_column_locked(schema, have->name, err);
+  if (!column)
+    return (int)err->code;
+  *number = column->number;
+  if (group < column->group) {
+    column->group = group;
+    column->place = c;
+  }
+  if (is_empty_column(table, c) || fits_locked(column, have->type))
     return PF_OK;
   return pf_error_set(err, PF_ESTEP,
                       "column \"%s\" of table \"%s\" is %s here and %s in "
                       "earlier groups",
                       have->name, schema->name,
                       pf_column_type_name(have->type),
-                      pf_column_type_name(schema->columns[number].type));
-}
-
-static int map_all_locked(struct pf_schema *schema,
-                          const struct pf_table *table, size_t *map,
-                          struct pf_error *err) {
-  if (!schema->n_columns && first_columns_locked(schema, table) != PF_OK)
-    return pf_error_set(err, PF_ENOMEM, "out of memory");
-  for (size_t c = 0; c < table->n_columns; c++) {
-    int result = map_column_locked(schema, table, c, map, err);
-    if (result != PF_OK)
-      return result;
-  }
-  if (table->n_columns < schema->n_columns)
-    for (size_t i = 0; i < schema->n_columns; i++) {
-      size_t c = 0;
-      while (c < table->n_columns && map[c] != i)
-        c++;
-      if (c == table->n_columns)
-        return pf_error_set(err, PF_ESTEP,
-                            "table \"%s\" lacks the column \"%s\" that "
-                            "earlier groups had",
-                            schema->name, schema->columns[i].name);
-    }
-  return PF_OK;
+                      pf_column_type_name(column->type));
 }
 
 int pf_schema_accept(struct pf_schema *schema, uint64_t group,
                      const struct pf_table *table, size_t **map,
                      struct pf_error *err) {
-  int result;
+  struct pf_error own = PF_ERROR_INIT;
+  int result = PF_OK;
   *map = calloc(table->n_columns + 1, sizeof(**map));
   if (!*map)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
-  if (!table->n_columns) /* an empty list: no rows, nothing known */
-    return PF_OK;
   (void)pthread_mutex_lock(&schema->lock);
-  result = map_all_locked(schema, table, *map, err);
-  if (result == PF_OK && group < schema->order_group) {
-    schema->order_group = group;
-    memcpy(schema->order, *map, table->n_columns * sizeof(**map));
-  }
+  for (size_t c = 0; c < table->n_columns && result == PF_OK; c++)
+    result = accept_column_locked(schema, group, table, c, &(*map)[c], &own);
   (void)pthread_mutex_unlock(&schema->lock);
+  pf_error_move(err, &own);
   if (result != PF_OK) {
     free(*map);
     *map = NULL;
@@ -174,13 +167,28 @@ size_t pf_schema_n_columns(struct pf_schema *schema) {
   return n;
 }
 
+static int compare_columns(const void *a, const void *b) {
+  const struct column *x = a, *y = b;
+  if (x->group != y->group)
+    return x->group < y->group ? -1 : 1;
+  return (x->place > y->place) - (x->place < y->place);
+}
+
+void pf_schema_sort(struct pf_schema *schema) {
+  (void)pthread_mutex_lock(&schema->lock);
+  if (schema->n_columns)
+    qsort(schema->columns, schema->n_columns, sizeof(*schema->columns),
+          compare_columns);
+  (void)pthread_mutex_unlock(&schema->lock);
+}
+
 const char *pf_schema_column(struct pf_schema *schema, size_t i,
                              size_t *number, enum pf_column_type *type) {
   const char *name;
   (void)pthread_mutex_lock(&schema->lock);
-  *number = schema->order[i];
-  *type = schema->columns[*number].type;
-  name = schema->columns[*number].name;
+  *number = schema->columns[i].number;
+  *type = schema->columns[i].type;
+  name = schema->columns[i].name;
   (void)pthread_mutex_unlock(&schema->lock);
   return name;
 }
