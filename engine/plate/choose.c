@@ -106,6 +106,8 @@ static int by_evidence(struct pf_plate *plate, struct pf_error *err) {
   /* One name of a hundred that happens to look like a well is no evidence. */
   if (best && most.n_fit * 2 >= most.n_asked)
     return plate->layout == best ? PF_OK : take_layout(plate, best, NULL, err);
+  if (!fallback)
+    return pf_error_set(err, PF_EBUG, "no layout takes any name");
   result = take_layout(plate, fallback, NULL, err);
   return result == PF_OK ? say_fallback(plate, best, &most, err) : result;
 }

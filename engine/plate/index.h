@@ -85,6 +85,10 @@ int pf_build_order(struct pf_build *build, const int *by);
 /* Put the slices themselves into that order. */
 int pf_build_apply_order(struct pf_build *build);
 
+/* settle.c */
+/* Decide which plates there are, sort the slices, refuse two files for one. */
+int pf_build_settle(struct pf_build *build);
+
 /* sample.c: kinds, headers, pages */
 int pf_build_choose_kinds(struct pf_build *build);
 int pf_build_sample(struct pf_build *build);

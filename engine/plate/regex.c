@@ -47,9 +47,9 @@ static int unknown_group(const char *name, struct pf_error *err) {
 }
 
 static int token_of(const char *name, uint8_t *token, struct pf_error *err) {
-  for (uint8_t t = 0; t < PF_N_TOKENS; t++)
+  for (unsigned t = 0; t < PF_N_TOKENS; t++)
     if (strcmp(name, token_names[t]) == 0) {
-      *token = t;
+      *token = (uint8_t)t;
       return PF_OK;
     }
   return strcmp(name, "any") == 0 ? PF_OK : unknown_group(name, err);
@@ -152,7 +152,7 @@ enum pf_matched pf_regex_match(const struct pf_regex *regex, void *scratch,
   at = pcre2_get_ovector_pointer(scratch);
   match->start = (uint32_t)at[0];
   memset(match->token, 0xff, sizeof(match->token)); /* PF_NO_SPAN */
-  for (int group = 1; group < count; group++) {
+  for (size_t group = 1; group < (size_t)count; group++) {
     uint8_t t = regex->token[group];
     /* Of groups with one name, the first that took part. */
     if (t < PF_N_TOKENS && at[2 * group] != PCRE2_UNSET &&

@@ -174,6 +174,13 @@ static void forget_reasons(struct sampler *s) {
   s->n_tried = 0;
 }
 
+static void remember_reason(struct sampler *s, size_t i, const char *text) {
+  if (i >= MAX_TRIES)
+    return;
+  free(s->reasons[i]);
+  s->reasons[i] = text ? strdup(text) : NULL;
+}
+
 /* The first file of the group whose header can be read. Empty files do not
  * count as tries: an acquisition that is still being copied has many. */
 static int find_sample(struct sampler *s, const struct group *g,
@@ -188,8 +195,7 @@ static int find_sample(struct sampler *s, const struct group *g,
     result = read_sample(s, slice, found, &err);
     if (result == PF_OK)
       return PF_OK;
-    if (i < MAX_TRIES && err.message)
-      s->reasons[i] = strdup(err.message);
+    remember_reason(s, i, err.message);
     s->n_tried++;
     pf_error_clear(&err);
     if (result == PF_ENOMEM)
@@ -243,9 +249,8 @@ static int sample_one(struct sampler *s, struct pf_slice *slice,
   }
   slice->format = found.format;
   slice->page = found.paging;
-  if (result == PF_EREAD && s->n_tried < MAX_TRIES) {
-    s->reasons[s->n_tried++] = err.message ? strdup(err.message) : NULL;
-  }
+  if (result != PF_OK && !(slice->kind & PF_KIND_DROPPED))
+    remember_reason(s, s->n_tried++, err.message);
   pf_error_clear(&err);
   return result == PF_ENOMEM ? result : PF_OK;
 }

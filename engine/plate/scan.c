@@ -15,84 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Device and inode of a folder; a set with open addressing. */
-struct visited {
-  struct folder_id {
-    uint64_t device, inode;
-    bool used, holds_plate;
-  } * slot;
-  size_t n, n_slots;
-};
+#include "engine/plate/visited.h"
 
 struct walk {
   struct pf_tree *tree;
   struct pf_leftovers *left;
-  struct visited visited;
+  struct pf_visited visited;
   size_t *links; /* offsets in tree->folder_paths */
   uint32_t n_links, cap_links;
   int root_fd;
   bool failed; /* memory */
 };
-
-static struct folder_id *visited_slot(const struct visited *set,
-                                      uint64_t device, uint64_t inode) {
-  size_t at = (size_t)((inode ^ device * 31) * 0x9e3779b97f4a7c15u >> 20);
-  for (;; at++) {
-    struct folder_id *slot = &set->slot[at & (set->n_slots - 1)];
-    if (!slot->used || (slot->device == device && slot->inode == inode))
-      return slot;
-  }
-}
-
-static bool visited_grow(struct visited *set) {
-  struct visited grown = {.n = set->n,
-                          .n_slots = set->n_slots ? set->n_slots * 2 : 64};
-  grown.slot = calloc(grown.n_slots, sizeof(*grown.slot));
-  if (!grown.slot)
-    return false;
-  for (size_t i = 0; i < set->n_slots; i++)
-    if (set->slot[i].used)
-      *visited_slot(&grown, set->slot[i].device, set->slot[i].inode) =
-          set->slot[i];
-  free(set->slot);
-  *set = grown;
-  return true;
-}
-
-/* The entry of this folder; `used` says whether it was there before. NULL
- * without memory. */
-static struct folder_id *visit(struct visited *set, const struct stat *st) {
-  if (set->n * 2 >= set->n_slots && !visited_grow(set))
-    return NULL;
-  return visited_slot(set, (uint64_t)st->st_dev, (uint64_t)st->st_ino);
-}
-
-static bool mark(struct visited *set, const struct stat *st,
-                 bool holds_plate) {
-  struct folder_id *slot = visit(set, st);
-  if (!slot)
-    return false;
-  if (!slot->used) {
-    *slot = (struct folder_id){(uint64_t)st->st_dev, (uint64_t)st->st_ino,
-                               true, holds_plate};
-    set->n++;
-  }
-  return true;
-}
-
-/* The folders above the plate: a link to one of them would lead back here. */
-static bool mark_ancestors(struct visited *set, const char *root) {
-  char *path = strdup(root), *slash;
-  bool ok = path != NULL;
-  struct stat st;
-  while (ok && strcmp(path, "/") != 0 && (slash = strrchr(path, '/'))) {
-    *slash = '\0';
-    if (stat(*path ? path : "/", &st) == 0)
-      ok = mark(set, &st, true);
-  }
-  free(path);
-  return ok;
-}
 
 /* Append an offset to a growing list. */
 static bool push(size_t **list, uint32_t *n, uint32_t *cap, size_t value) {
@@ -260,29 +193,23 @@ static void leave_out_folder(struct walk *w, const char *path,
 
 /* Whether the folder behind `fd` is new; says why not. */
 static bool enter(struct walk *w, int fd, const char *path) {
-  struct folder_id *slot;
   struct stat st;
+  enum pf_visit visit;
   if (fstat(fd, &st) != 0) {
     leave_out_folder(w, path, "the folder cannot be read", errno);
     return false;
   }
-  slot = visit(&w->visited, &st);
-  if (!slot) {
+  visit = pf_visited_add(&w->visited, &st, false);
+  if (visit == PF_VISIT_NO_MEMORY)
     w->failed = true;
-    return false;
-  }
-  if (slot->used) {
+  else if (visit == PF_VISIT_HOLDS_PLATE)
     leave_out_folder(w, path,
-                     slot->holds_plate
-                         ? "a loop: it leads to a folder that holds the plate"
-                         : "a loop or a second link: the same folder was "
-                           "read before",
-                     0);
-    return false;
-  }
-  if (!mark(&w->visited, &st, false))
-    w->failed = true;
-  return true;
+                     "a loop: it leads to a folder that holds the plate", 0);
+  else if (visit == PF_VISIT_AGAIN)
+    leave_out_folder(
+        w, path, "a loop or a second link: the same folder was read before",
+        0);
+  return visit == PF_VISIT_FIRST;
 }
 
 /* Take all entries of one folder. `fd` is closed in any case. */
@@ -360,7 +287,7 @@ int pf_tree_scan(struct pf_tree *tree, const char *path,
   int result = open_root(tree, path, &w.root_fd, err);
   if (result != PF_OK)
     return result;
-  if (!mark_ancestors(&w.visited, tree->root))
+  if (!pf_visited_add_ancestors(&w.visited, tree->root))
     w.failed = true;
   walk_all(&w);
   if (w.failed || left->failed || !pf_buf_ok(&tree->names) ||
@@ -368,7 +295,7 @@ int pf_tree_scan(struct pf_tree *tree, const char *path,
     result = pf_error_set(err, PF_ENOMEM,
                           "out of memory for the names of the plate %s",
                           tree->root);
-  free(w.visited.slot);
+  pf_visited_finish(&w.visited);
   free(w.links);
   (void)close(w.root_fd);
   return result;

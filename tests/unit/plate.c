@@ -81,6 +81,9 @@ static void make_entry(const char *root, const char *entry) {
   const char *colon = strchr(entry, ':'), *arrow;
   char *path = pf_os_join(root, colon + 1), *dir;
   struct pf_error err = PF_ERROR_INIT;
+  CHECK(path != NULL);
+  if (!path)
+    return;
   arrow = strchr(path, '>');
   if (arrow)
     path[arrow - path] = '\0';
@@ -241,7 +244,8 @@ static const struct tree {
      {"e:A01_s1_w1.tif", "g:A02_s1_w1.tif"},
      {0},
      NULL,
-     {"there is no image to read in ", "2 entries were left out"}},
+     {"there is no image to read in ", "2 entries were left out",
+      "\n  A01_s1_w1.tif: cannot read", "\n  A02_s1_w1.tif: cannot read"}},
     {"nothing is there",
      {"d:empty"},
      {0},
@@ -357,6 +361,11 @@ static bool is_left_out(const struct pf_plate *plate, const char *part) {
   return found;
 }
 
+static bool is_said(const struct pf_error *err, const char *part) {
+  return (err->message && strstr(err->message, part)) ||
+         (err->detail && strstr(err->detail, part));
+}
+
 static void check_sorted(const struct pf_plate *plate) {
   const struct pf_slice *s = pf_plate_slices(plate);
   for (size_t i = 1; i < pf_plate_n_slices(plate); i++)
@@ -422,7 +431,7 @@ static void check_tree(const struct tree *tree) {
   }
   for (size_t i = 0; i < MAX_PARTS && tree->parts[i]; i++)
     CHECK(plate ? is_left_out(plate, tree->parts[i])
-                : err.message && strstr(err.message, tree->parts[i]));
+                : is_said(&err, tree->parts[i]));
   if (check_failures > before)
     (void)printf("  in \"%s\": %s\n", tree->name,
                  err.message ? err.message : "");
