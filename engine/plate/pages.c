@@ -7,6 +7,10 @@
 #include "engine/plate/index.h"
 #include "engine/plate/tiff.h"
 
+/* What an index may hold: some 4 GB of memory. Pages times files that claim
+ * more are no plate. */
+enum { MAX_SLICES = 100000000 };
+
 struct pf_paging pf_paging_of(const struct pf_tiff_header *header,
                               enum pf_component pages) {
   uint32_t n = header->n_pages ? header->n_pages : 1;
@@ -105,9 +109,9 @@ static int check_pages(struct pf_build *build, const struct pf_paging *pagings,
         both |= 1u << c;
     if (both && !(slice->kind & ~PF_KIND_MASK))
       return both_say(build, slice, both, n_pages_of(paging));
-    if (*total >= UINT32_MAX)
+    if (*total > MAX_SLICES)
       return pf_error_set(build->err, PF_EINVAL,
-                          "the plate has more than %u images", UINT32_MAX - 1);
+                          "the plate has more than %d images", MAX_SLICES);
   }
   return PF_OK;
 }

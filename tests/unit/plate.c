@@ -106,7 +106,7 @@ static void make_entry(const char *root, const char *entry) {
     CHECK_INT(mkdir(path, 0777), 0);
   else if (is_kind(entry, "p"))
     CHECK_INT(mkfifo(path, 0666), 0);
-  else if (is_kind(entry, "l"))
+  else if (arrow)
     CHECK_INT(symlink(arrow + 1, path), 0);
   pf_error_clear(&err);
   free(path);
