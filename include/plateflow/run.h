@@ -8,9 +8,17 @@
 #ifndef PLATEFLOW_RUN_H
 #define PLATEFLOW_RUN_H
 
+#ifdef __cplusplus
+#include <atomic>
+#else
 #include <stdatomic.h>
+#endif
 
 #include "plateflow/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* How a group ended. Worse ones have larger numbers. */
 #define PF_STATUS_MAP(XX)                                                     \
@@ -30,7 +38,11 @@ PF_API const char *pf_status_name(enum pf_status status);
 
 /* 0: run; 1: finish what is running, then stop; 2: stop at once. May be
  * raised by a signal handler. */
+#ifdef __cplusplus
+typedef std::atomic_int pf_stop_flag;
+#else
 typedef atomic_int pf_stop_flag;
+#endif
 
 enum pf_event_kind { PF_EVENT_START, PF_EVENT_GROUP, PF_EVENT_TICK };
 
@@ -84,4 +96,7 @@ PF_API int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
                   const char *out, const struct pf_run_options *options,
                   struct pf_error *err) PF_MUST_CHECK;
 
+#ifdef __cplusplus
+}
+#endif
 #endif
