@@ -103,7 +103,7 @@ def test_run_uses_the_environment(
         *(root / "samples/quickstart.json", sample_plate, "-o", "out"),
         cwd=tmp_path,
     )
-    assert list((tmp_path / "out/images").rglob("*.TIF"))
+    assert list((tmp_path / "out/images").rglob("*.tif"))
     assert (tmp_path / "out/tables/nuclei.csv").is_file()
     summary = json.loads((tmp_path / "out/run.json").read_text())
     assert str(environment) in json.dumps(summary)
@@ -115,8 +115,9 @@ def test_package_runs_the_same_core(
     code = (
         "import sys, plateflow\n"
         "plateflow.run(sys.argv[1], sys.argv[2], 'out')\n"
-        "maps = open('/proc/self/maps').read().split()\n"
-        "print(sorted({w for w in maps if 'libplateflow' in w}))\n"
+        "maps = open('/proc/self/maps').read().splitlines()\n"
+        "paths = {m.split(maxsplit=5)[-1] for m in maps}\n"
+        "print(sorted(p for p in paths if 'libplateflow' in p))\n"
     )
     said = call(
         *(environment / "bin/python", "-c", code),
