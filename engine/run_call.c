@@ -17,15 +17,15 @@ struct job {
   size_t n;
   struct pf_array *stack; /* that the step gets */
   struct pf_with_array *with;
-  const char **channels; /* one per with-array */
   struct pf_group_info info;
   struct pf_result result;
 };
 
 static void clear_job(struct job *job) {
   pf_array_unref(&job->stack);
+  for (size_t k = 0; job->with && k < job->step->n_with; k++)
+    free((void *)(uintptr_t)job->with[k].channels);
   free(job->with);
-  free(job->channels);
   free(job->positions);
   pf_run_info_free(&job->info);
   pf_result_clear(&job->result);
@@ -103,14 +103,17 @@ static int prepare_stack(struct job *job, struct pf_error *err) {
   return result;
 }
 
-static const char *channel_of(const struct pf_plan *plan,
-                              const struct pf_value *value) {
-  uint32_t rank;
-  if (!value->n)
-    return NULL;
-  rank = pf_plan_slice(plan, value->positions[0])->value[PF_CHANNEL];
-  return rank == PF_NO_VALUE ? NULL
-                             : pf_plate_value(plan->plate, PF_CHANNEL, rank);
+/* The channel of each plane; NULL where the plate has none. */
+static const char **channels_of(const struct pf_plan *plan,
+                                const struct pf_value *value) {
+  const char **channels = calloc(value->n + 1, sizeof(*channels));
+  for (size_t i = 0; channels && i < value->n; i++) {
+    const struct pf_slice *slice = pf_plan_slice(plan, value->positions[i]);
+    uint32_t rank = slice->value[PF_CHANNEL];
+    if (rank != PF_NO_VALUE)
+      channels[i] = pf_plate_value(plan->plate, PF_CHANNEL, rank);
+  }
+  return channels;
 }
 
 static int prepare_with(struct job *job, struct pf_error *err) {
@@ -119,17 +122,17 @@ static int prepare_with(struct job *job, struct pf_error *err) {
   if (!n)
     return PF_OK;
   job->with = calloc(n, sizeof(*job->with));
-  job->channels = calloc(n, sizeof(*job->channels));
-  if (!job->with || !job->channels)
+  if (!job->with)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   for (size_t k = 0; k < n; k++) {
     struct pf_value *value = &job->worker->values[job->step->with[k].from + 1];
     if (!value->stack)
       return pf_error_set(err, PF_EBUG, "\"%s\" has no result to take",
                           job->step->with[k].name);
-    job->channels[k] = channel_of(plan, value);
-    job->with[k] = (struct pf_with_array){job->step->with[k].name,
-                                          value->stack, &job->channels[k]};
+    job->with[k] = (struct pf_with_array){
+        job->step->with[k].name, value->stack, channels_of(plan, value)};
+    if (!job->with[k].channels)
+      return pf_error_set(err, PF_ENOMEM, "out of memory");
   }
   return PF_OK;
 }

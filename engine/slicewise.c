@@ -27,6 +27,13 @@ static int plane_of(struct pf_array **out, struct pf_array *array, size_t z,
   return pf_array_plane(out, array, depth == 1 ? 0 : (int64_t)z, err);
 }
 
+/* The channel of that plane. */
+static const char *const *plane_channel(const struct pf_with_array *with,
+                                        size_t z) {
+  bool deep = pf_array_shape(with->array)[0] > 1;
+  return with->channels && deep ? with->channels + z : with->channels;
+}
+
 /* C steps take 3D always: a plane is a stack of depth 1. */
 static int as_argument(const struct slicewise *s, struct pf_array **plane,
                        struct pf_error *err) {
@@ -79,7 +86,7 @@ static int call_plane(struct slicewise *s, size_t z, struct pf_error *err) {
     result = as_argument(s, &plane, err);
   for (size_t i = 0; i < call.n_with && result == PF_OK; i++) {
     with[i].name = call.with[i].name;
-    with[i].channels = call.with[i].channels;
+    with[i].channels = plane_channel(&call.with[i], z);
     result = plane_of(&with[i].array, call.with[i].array, z, s->n,
                       with[i].name, err);
     if (result == PF_OK)

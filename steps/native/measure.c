@@ -376,21 +376,12 @@ static size_t fill_places(struct pf_table *table,
 struct subject {
   struct pf_native_stack labels, intensity;
   const struct pf_with_array *with; /* NULL: no intensity */
-  const char *group_channel;        /* of the group, or NULL */
   size_t n_channels, channel_depth;
 };
 
-/*
- * The channel that goes into a column's name, or NULL. Where groups are one
- * channel each and that is what is measured, the rows say it in their column
- * `channel`: named after it, the columns would differ from group to group.
- */
+/* The channel that goes into a column's name, or NULL: nobody knows it. */
 static const char *channel_name(const struct subject *s, size_t i) {
-  const char *name = s->with->channels ? s->with->channels[i] : NULL;
-  const char *own = s->group_channel;
-  if (name && own && s->n_channels == 1 && strcmp(name, own) == 0)
-    return NULL;
-  return name;
+  return s->with->channels ? s->with->channels[i] : NULL;
 }
 
 static int check_shapes(struct subject *s, struct pf_error *err) {
@@ -420,8 +411,6 @@ static int take_subject(struct subject *s, const struct pf_call *call,
   for (size_t i = 0; i < call->n_with; i++)
     if (strcmp(call->with[i].name, "intensity") == 0)
       s->with = &call->with[i];
-  if (call->info)
-    s->group_channel = call->info->value[PF_CHANNEL];
   if (!code && s->with)
     code = pf_native_take(&s->intensity, s->with->array, false,
                           "stack \"intensity\"", err);
@@ -521,8 +510,8 @@ const struct pf_step_type pf_native_measure = {
         "Measure the objects of a label stack into a table.\n"
         "Columns label, area, centroid-0 .. (y and x; z, y and x of a "
         "volume), and with an array \"intensity\" its mean, max, min and std "
-        "(of the population) per object, called intensity_mean and so on, "
-        "intensity_mean_CHANNEL for a channel that is not the group's own; "
+        "(of the population) per object, called intensity_mean_CHANNEL and so "
+        "on, without _CHANNEL where the plate has none; "
         "named and defined as in skimage.measure.regionprops_table. "
         "Labels of one plane are measured on every plane of a deeper "
         "\"intensity\". NaN makes an object's intensities NaN.",

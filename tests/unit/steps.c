@@ -510,28 +510,24 @@ static void test_table(void) {
   CHECK_STR(pf_column_type_name(PF_COLUMN_REAL), "real");
 }
 
-/* The channel of the intensity, that of the group, the column's name. */
+/* The channel of the intensity, the column's name. */
 static const struct {
-  const char *channel, *group, *column;
+  const char *channel, *column;
 } measured[] = {
-    {NULL, NULL, "intensity_mean"},     {"DNA", NULL, "intensity_mean_DNA"},
-    {NULL, "DNA", "intensity_mean"},    {"DNA", "DNA", "intensity_mean"},
-    {"ER", "DNA", "intensity_mean_ER"},
+    {NULL, "intensity_mean"},
+    {"DNA", "intensity_mean_DNA"},
 };
 
 static void test_measure_names(void) {
   struct pf_step_instance *step = make("measure", "{}");
   struct pf_array *stack = array_of(PF_U32, 3, 2, 2, small);
   struct pf_with_array with = {"intensity", stack, NULL};
-  struct pf_group_info info = {0};
   struct pf_call call = {.stack = stack, .n_with = 1, .with = &with};
   for (size_t i = 0; i < N_OF(measured); i++) {
     const char *const channels[3] = {measured[i].channel, measured[i].channel,
                                      measured[i].channel};
     struct pf_result result;
     with.channels = measured[i].channel ? channels : NULL;
-    info.value[PF_CHANNEL] = measured[i].group;
-    call.info = measured[i].group ? &info : NULL;
     CHECK_INT(pf_step_call(step, &call, &result, NULL), PF_OK);
     CHECK(result.stack == NULL);
     CHECK_INT(result.n_tables, 1);
