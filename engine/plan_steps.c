@@ -447,8 +447,30 @@ static int plan_step(struct pf_plan *plan, size_t i, struct pf_report *report,
   return result;
 }
 
+/* Numerical libraries have one setting per process. */
+static void check_threads(const struct pf_pipeline *pipeline,
+                          struct pf_report *report) {
+  const struct pf_step_spec *first = NULL;
+  for (size_t i = 0; i < pipeline->n_steps; i++) {
+    const struct pf_step_spec *spec = &pipeline->steps[i];
+    if (!spec->threads || strncmp(spec->function, "native:", 7) == 0)
+      continue;
+    if (!first)
+      first = spec;
+    if (spec->threads != first->threads)
+      (void)pf_report_add(report, false, pipeline->doc,
+                          pf_json_get(spec->json, "threads"), false,
+                          "step \"%s\" asks for %d inner threads and step "
+                          "\"%s\" for %d: the libraries of one process take "
+                          "one number",
+                          spec->name, spec->threads, first->name,
+                          first->threads);
+  }
+}
+
 int pf_plan_open_steps(struct pf_plan *plan, struct pf_report *report,
                        struct pf_error *err) {
+  check_threads(plan->pipeline, report);
   for (size_t i = 0; i < plan->n_steps; i++) {
     int result = plan_step(plan, i, report, err);
     if (result != PF_OK)
@@ -461,6 +483,7 @@ int pf_plan_open_steps(struct pf_plan *plan, struct pf_report *report,
 
 int pf_plan_check_functions(const struct pf_pipeline *pipeline,
                             struct pf_report *report, struct pf_error *err) {
+  check_threads(pipeline, report);
   for (size_t i = 0; i < pipeline->n_steps; i++) {
     struct pf_plan_step step = {.spec = &pipeline->steps[i]};
     int result = open_step(pipeline, step.spec, &step.step, report, err);
