@@ -65,19 +65,71 @@ static void print_native(FILE *out, const struct pf_step_type *type) {
   print_params(out, type);
 }
 
+/* The choices of a row, "max|min", as a JSON list; a negative
+ * `only` lists all of them, else that one alone is written. */
+static void json_choices(const char *choices, int only, struct pf_buf *out) {
+  int i = 0;
+  if (only < 0)
+    pf_buf_char(out, '[');
+  for (const char *at = choices; at; i++) {
+    int n = (int)strcspn(at, "|");
+    if (only < 0 || i == only)
+      pf_buf_printf(out, "%s\"%.*s\"", only < 0 && i ? ", " : "", n, at);
+    at = at[n] ? at + n + 1 : NULL;
+  }
+  if (only < 0)
+    pf_buf_char(out, ']');
+}
+
+/* null: it has none, and may be left out unless it is required. */
+static void json_default(const struct pf_param *row, struct pf_buf *out) {
+  bool is_number = row->type == PF_PARAM_INT || row->type == PF_PARAM_REAL;
+  if (row->type == PF_PARAM_CHOICE)
+    json_choices(row->choices, (int)row->standard, out);
+  else if (row->type == PF_PARAM_BOOL)
+    pf_buf_str(out, row->standard != 0 ? "true" : "false");
+  else if (is_number && isfinite(row->standard))
+    pf_buf_printf(out, "%.17g", row->standard);
+  else
+    pf_buf_str(out, "null");
+}
+
+static void json_param(const struct pf_param *row, struct pf_buf *out) {
+  pf_buf_printf(out,
+                "{\"name\": \"%s\", \"type\": \"%s\", "
+                "\"required\": %s, \"default\": ",
+                row->name, type_name(row->type),
+                row->required ? "true" : "false");
+  json_default(row, out);
+  if (row->choices) {
+    pf_buf_str(out, ", \"choices\": ");
+    json_choices(row->choices, -1, out);
+  }
+  if (row->min < row->max && isfinite(row->min))
+    pf_buf_printf(out, ", \"minimum\": %.17g", row->min);
+  if (row->min < row->max && isfinite(row->max))
+    pf_buf_printf(out, ", \"maximum\": %.17g", row->max);
+  pf_buf_str(out, ", \"help\": ");
+  pf_buf_json(out, row->help);
+  pf_buf_char(out, '}');
+}
+
 static void json_native(const struct pf_step_type *type, struct pf_buf *out) {
+  static const char *const yields[] = {"same", "one", "along"};
   pf_buf_printf(out,
                 "{\"function\": \"native:%s\", \"memory_type\": "
-                "\"native\", \"result\": \"%s\", \"help\": ",
-                type->name, pf_result_kind_name(type->result));
+                "\"native\", \"result\": \"%s\", \"yields\": \"%s\", "
+                "\"resizes\": %s, \"dtype\": \"%s\", \"volume\": %s, "
+                "\"tables\": %u, \"help\": ",
+                type->name, pf_result_kind_name(type->result),
+                yields[type->yields.kind], type->resizes ? "true" : "false",
+                pf_cast_mode_name(type->dtype),
+                type->any_depth ? "true" : "false", type->n_tables);
   pf_buf_json(out, type->help);
   pf_buf_str(out, ", \"parameters\": [");
   for (const struct pf_param *row = type->params; row && row->name; row++) {
-    pf_buf_printf(out, "%s{\"name\": \"%s\", \"type\": \"%s\", \"help\": ",
-                  row == type->params ? "" : ", ", row->name,
-                  type_name(row->type));
-    pf_buf_json(out, row->help);
-    pf_buf_char(out, '}');
+    pf_buf_str(out, row == type->params ? "" : ", ");
+    json_param(row, out);
   }
   pf_buf_str(out, "]}");
 }
@@ -176,26 +228,49 @@ static int explain_native(struct app *app, const char *name) {
   return 0;
 }
 
+/* What the child said of one function; its error becomes ours. */
+static int print_python(struct app *app, const pf_json *step,
+                        struct pf_error *err) {
+  const pf_json *failed = pf_json_get(step, "error");
+  if (failed) {
+    bool missing = strcmp(text_of(failed, "code"), "EMISSING") == 0;
+    (void)pf_error_set(err, missing ? PF_EMISSING : PF_EINVAL, "%s",
+                       text_of(failed, "message"));
+    if (*text_of(failed, "detail"))
+      pf_error_detail(err, text_of(failed, "detail"));
+    return (int)err->code;
+  }
+  (void)fprintf(app->out, "%s%s\n%s\n", text_of(step, "function"),
+                text_of(step, "signature"), text_of(step, "doc"));
+  return PF_OK;
+}
+
 static int explain_python(struct app *app, const char *name) {
   struct pf_python_options options = {.python = app->options.python,
                                       .threads = 1};
   struct pf_error err = PF_ERROR_INIT;
   struct pf_json_doc *doc = NULL;
   struct pf_buf request = {0};
+  const pf_json *step = NULL;
   char *answer = NULL;
   int result;
-  pf_buf_str(&request, "{\"function\": ");
+  pf_buf_str(&request, "{\"functions\": [{\"function\": ");
   pf_buf_json(&request, name);
-  pf_buf_str(&request, "}");
+  pf_buf_str(&request, "}]}");
   result = pf_python_describe(&answer, &options, pf_buf_text(&request), &err);
-  if (result == PF_OK && app->options.json)
-    (void)fprintf(app->out, "%s\n", answer);
-  else if (result == PF_OK)
+  if (result == PF_OK)
     result = pf_json_parse(&doc, answer, strlen(answer), "steps", &err);
-  if (doc) {
-    const pf_json *root = pf_json_root(doc);
-    (void)fprintf(app->out, "%s%s\n%s\n", name, text_of(root, "signature"),
-                  text_of(root, "help"));
+  if (result == PF_OK) {
+    step = pf_json_first(pf_json_get(pf_json_root(doc), "functions"));
+    if (!step)
+      result = pf_error_set(&err, PF_EBUG, "Python said nothing of %s", name);
+  }
+  if (result == PF_OK && app->options.json) {
+    pf_buf_reset(&request);
+    pf_json_write(doc, step, &request);
+    (void)fprintf(app->out, "%s\n", pf_buf_text(&request));
+  } else if (result == PF_OK) {
+    result = print_python(app, step, &err);
   }
   pf_json_free(&doc);
   pf_buf_free(&request);

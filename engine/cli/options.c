@@ -86,7 +86,9 @@ void print_options(FILE *out, const struct command *command) {
     (void)snprintf(left, sizeof(left), "--%s%s%s", rows[i].name,
                    rows[i].value ? " " : "",
                    rows[i].value ? rows[i].value : "");
-    (void)fprintf(out, "  %-32s %s\n", left, rows[i].help);
+    (void)fprintf(out, "  %c%c%c %-32s %s\n", rows[i].letter ? '-' : ' ',
+                  rows[i].letter ? rows[i].letter : ' ',
+                  rows[i].letter ? ',' : ' ', left, rows[i].help);
   }
 }
 
