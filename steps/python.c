@@ -181,8 +181,7 @@ int pf_python_reexec(const struct pf_python_options *options,
   if (pf_python_ops())
     return PF_OK;
   code = choose(options, err);
-  /* The variable is for the tests of this. */
-  if (code || (chosen.library && !getenv("PLATEFLOW_FORCE_EXEC")))
+  if (code || chosen.library)
     return code;
   code = set_threads(options->threads, err);
   return code ? code : replace_process(argv, err);

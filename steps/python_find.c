@@ -97,6 +97,8 @@ static int ask(struct pf_python_found *found, const char *python,
     return code;
   if (end.status)
     code = refuse(python, last_line(end.errors), err);
+  else if (!strchr(end.output, '.'))
+    code = refuse(python, "it does not answer as Python does", err);
   else
     code = parse_answer(found, end.output, err);
   pf_child_end_clear(&end);

@@ -11,11 +11,13 @@
 #include "engine/cli/signals.h"
 #include "engine/plate/tiff.h"
 #include "engine/temporaries.h"
+#include "steps/provider.h"
 #include "steps/python.h"
 
 struct run_context {
   struct app *app;
   struct progress progress;
+  pf_stop_flag stop; /* where adopted: raised by Ctrl-C in Python */
 };
 
 /* A second signal: nothing is finished, nothing half is left. */
@@ -30,7 +32,10 @@ static void end_now(struct app *app) {
 
 static void on_event(void *context, const struct pf_event *event) {
   struct run_context *run = context;
+  const struct pf_python_ops *python = pf_python_ops();
   progress_event(&run->progress, event);
+  if (run->app->adopted && python && python->interrupted())
+    atomic_store(&run->stop, 1);
   if (!run->app->adopted && atomic_load(signals_begin_run()) > 1)
     end_now(run->app);
 }
@@ -106,18 +111,48 @@ static int check_out(struct app *app, struct pf_error *err) {
   return result;
 }
 
+static bool same_text(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_cause(const struct pf_error *a, const struct pf_error *b) {
+  return same_text(a->step, b->step) && same_text(a->message, b->message);
+}
+
+/* One failure per cause, with its first group. */
+static void print_cause(struct app *app, const struct pf_run_summary *sum,
+                        size_t i) {
+  const struct pf_error *err = &sum->failures[i];
+  char *text = pf_error_format(err);
+  size_t n = 0;
+  for (size_t k = i + 1; k < sum->n_failures; k++)
+    n += same_cause(err, &sum->failures[k]);
+  (void)fprintf(app->out, "  %s", text ? text : "out of memory");
+  if (n)
+    (void)fprintf(app->out, " (and %zu more groups likewise)", n);
+  (void)fprintf(app->out, "\n%s%s", err->detail ? err->detail : "",
+                err->detail ? "\n" : "");
+  free(text);
+}
+
+static bool was_told(const struct pf_run_summary *sum, size_t i) {
+  for (size_t k = 0; k < i; k++)
+    if (same_cause(&sum->failures[k], &sum->failures[i]))
+      return true;
+  return false;
+}
+
 static void print_failures(struct app *app, const struct pf_run_summary *sum) {
   uint64_t n = sum->n_status[PF_STATUS_FAILED];
-  for (size_t i = 0; i < sum->n_failures && i < 5; i++) {
-    char *text = pf_error_format(&sum->failures[i]);
-    (void)fprintf(app->out, "  %s\n", text ? text : "out of memory");
-    if (sum->failures[i].detail)
-      (void)fprintf(app->out, "%s\n", sum->failures[i].detail);
-    free(text);
-  }
-  if (n > 5)
-    (void)fprintf(app->out, "  ... and %llu more, in OUT/tables/images.csv\n",
-                  (unsigned long long)n - 5);
+  size_t told = 0;
+  for (size_t i = 0; i < sum->n_failures && told < 5; i++)
+    if (!was_told(sum, i)) {
+      print_cause(app, sum, i);
+      told++;
+    }
+  if (n > 1)
+    (void)fprintf(app->out, "  all %llu are in OUT/tables/images.csv\n",
+                  (unsigned long long)n);
 }
 
 static void print_counts(struct app *app, const struct pf_run_summary *sum) {
@@ -180,6 +215,7 @@ static int run_plan(struct app *app, struct input *input,
   options->version = PF_VERSION;
   options->event = on_event;
   options->context = context;
+  options->stop = &context->stop;
   if (!app->adopted) {
     signals_install(); /* imports may have put in their own */
     options->stop = signals_begin_run();

@@ -44,7 +44,8 @@ int start_python(struct app *app, const struct pf_pipeline *pipeline,
       .python = app->options.python, .threads = pf_pipeline_threads(pipeline)};
   if (!pf_pipeline_needs_python(pipeline))
     return PF_OK;
-  if (!app->adopted && capture_start(app->log, err) != PF_OK)
+  if (!app->adopted && (pf_python_reexec(&options, app->argv, err) != PF_OK ||
+                        capture_start(app->log, err) != PF_OK))
     return (int)err->code;
   return pf_python_start(&options, err);
 }

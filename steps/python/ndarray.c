@@ -135,32 +135,27 @@ static const char *judge_root(PyObject *ndarray) {
  */
 static const char *shared_because(PyObject *value,
                                   const struct pf_given *given) {
-  PyObject *ndarray_type = pf_helper(PF_HELPER_NDARRAY);
+  PyTypeObject *ndarray_type = (PyTypeObject *)pf_helper(PF_HELPER_NDARRAY);
   PyObject *at = Py_NewRef(value);
   const char *why = NULL;
   while (!why) {
-    /* One of the view below (or our caller), one of this loop. */
+    /* One of the view below (or our caller's), one of this loop. */
     Py_ssize_t expected = at == given->ndarray ? 3 : 2;
-    PyObject *base;
-    if (Py_REFCNT(at) > expected) {
-      why = kept;
-      break;
-    }
-    base = PyObject_GetAttrString(at, "base");
-    if (!base) {
+    PyObject *base = PyObject_GetAttrString(at, "base");
+    bool is_view = base && PyObject_TypeCheck(base, ndarray_type);
+    if (!base)
       PyErr_Clear();
-      why = foreign;
-    } else if (base == Py_None) {
+    else if (base == Py_None)
       why = judge_root(at);
-      Py_DECREF(base);
-      break;
-    } else if (!PyObject_TypeCheck(base, (PyTypeObject *)ndarray_type)) {
+    else if (!is_view)
       why = judge_owner(at, base, given);
-      Py_DECREF(base);
+    if (!base || (!why && Py_REFCNT(at) > expected))
+      why = kept;
+    if (!is_view) {
+      Py_XDECREF(base);
       break;
-    } else {
-      Py_SETREF(at, base);
     }
+    Py_SETREF(at, base);
   }
   Py_DECREF(at);
   return why;

@@ -39,8 +39,8 @@ def _from_rows(rows: list[Any]) -> Columns:
 
 def _from_columns(table: Mapping[Any, Any]) -> Columns:
     """Take a dict of columns; one of scalars is a single row."""
-    listed = {str(name): _listed(column) for name, column in table.items()}
-    scalars = [name for name, column in listed.items() if column is None]
+    listed = [(str(name), _listed(column)) for name, column in table.items()]
+    scalars = [name for name, column in listed if column is None]
     if scalars and len(scalars) < len(listed):
         message = (
             f'column "{scalars[0]}" of the table is a single value, '
@@ -49,7 +49,7 @@ def _from_columns(table: Mapping[Any, Any]) -> Columns:
         raise TypeError(message)
     if scalars:
         return [(str(name), [value]) for name, value in table.items()]
-    columns = [(name, column or []) for name, column in listed.items()]
+    columns = [(name, column or []) for name, column in listed]
     for name, column in columns:
         if len(column) != len(columns[0][1]):
             message = (
@@ -60,12 +60,30 @@ def _from_columns(table: Mapping[Any, Any]) -> Columns:
     return columns
 
 
+def _check_names(table: Columns) -> Columns:
+    """Refuse names that a table cannot have."""
+    seen: set[str] = set()
+    for name, _ in table:
+        if not name:
+            message = "a column of the table has no name"
+            raise ValueError(message)
+        if name in seen:
+            message = f'two columns of the table are called "{name}"'
+            raise ValueError(message)
+        seen.add(name)
+    return table
+
+
 def columns(value: Any) -> Columns:
     """Return [(name, values), ...] of a table in any of its forms.
 
     A list of dicts, a dict of columns, a structured array or a DataFrame. The
     lists are new and all of one length.
     """
+    return _check_names(_columns(value))
+
+
+def _columns(value: Any) -> Columns:
     if isinstance(value, Mapping):
         return _from_columns(value)
     if isinstance(value, (list, tuple)):
