@@ -112,14 +112,6 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text) {
 
 /* --------------------------------------------------------------- records */
 
-/* Why the group is not done; the group itself is named beside it. */
-static void reason_text(const struct pf_record *record, struct pf_buf *out) {
-  if (record->error.step)
-    pf_buf_printf(out, "step \"%s\": ", record->error.step);
-  if (record->error.message)
-    pf_buf_str(out, record->error.message);
-}
-
 static int write_group(struct pf_journal *journal,
                        const struct pf_record *record, struct pf_error *err) {
   static const enum pf_component columns[] = {PF_PLATE, PF_WELL, PF_SITE,
@@ -143,7 +135,7 @@ static int write_group(struct pf_journal *journal,
                   : NULL);
   }
   bind_text(s, 8, pf_status_name(record->status));
-  reason_text(record, &reason);
+  pf_record_reason(record, &reason);
   bind_text(s, 9, reason.len ? reason.data : NULL);
   result = run_statement(journal, s, err);
   pf_buf_free(&reason);

@@ -52,3 +52,10 @@ int pf_record_add_output(struct pf_record *record, uint32_t step,
       (struct pf_output_row){step, plane, position, path};
   return PF_OK;
 }
+
+void pf_record_reason(const struct pf_record *record, struct pf_buf *out) {
+  if (record->error.step)
+    pf_buf_printf(out, "step \"%s\": ", record->error.step);
+  if (record->error.message)
+    pf_buf_str(out, record->error.message);
+}

@@ -5,6 +5,7 @@
 #ifndef PF_RECORD_H
 #define PF_RECORD_H
 
+#include "bridge/buf.h"
 #include "plateflow/run.h"
 #include "steps/table.h"
 
@@ -47,6 +48,8 @@ struct pf_record {
 struct pf_record *pf_record_create(uint64_t group, size_t n_steps,
                                    size_t n_tables);
 void pf_record_destroy(struct pf_record *record); /* NULL is allowed */
+/* Why the group is not done, without its name: `step "x": ...`. */
+void pf_record_reason(const struct pf_record *record, struct pf_buf *out);
 /* Takes `path`, also on failure. */
 int pf_record_add_output(struct pf_record *record, uint32_t step,
                          uint32_t plane, uint32_t position, char *path,

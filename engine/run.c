@@ -123,9 +123,9 @@ static void tell_locked(struct pf_runner *runner, const struct pf_group *group,
   pf_plan_group_text(runner->plan, group, &text);
   list = &list[runner->n_untold];
   list->group = pf_buf_take(&text);
-  list->reason = record->error.step      ? pf_error_format(&record->error)
-                 : record->error.message ? strdup(record->error.message)
-                                         : NULL;
+  pf_buf_reset(&text);
+  pf_record_reason(record, &text);
+  list->reason = pf_buf_take(&text);
   list->status = record->status;
   runner->n_untold++;
   (void)pthread_cond_broadcast(&runner->changed);
@@ -236,6 +236,7 @@ static void worker_finish(struct pf_worker *worker) {
     free(worker->values[s].tags);
   }
   pf_temporaries_close(worker->slot);
+  pf_buf_free(&worker->printed);
   free(worker->flow);
   free(worker->values);
   free(worker->scratch);

@@ -316,6 +316,22 @@ static int run_job(struct job *job, const struct pf_group *group,
   return result;
 }
 
+/* What the step printed before it failed goes behind the traceback. */
+static void quote_printed(struct pf_worker *worker, struct pf_error *err) {
+  struct pf_buf text = {0};
+  if (!worker->printed.len || !pf_buf_ok(&worker->printed))
+    return;
+  pf_buf_printf(&text, "%s%sit printed:\n%s", err->detail ? err->detail : "",
+                err->detail ? "\n" : "", worker->printed.data);
+  while (text.len && text.data[text.len - 1] == '\n')
+    text.data[--text.len] = '\0';
+  if (pf_buf_ok(&text)) {
+    free(err->detail);
+    err->detail = pf_buf_take(&text);
+  }
+  pf_buf_free(&text);
+}
+
 int pf_run_step(struct pf_worker *worker, const struct pf_group *group,
                 size_t s, struct pf_record *record, bool canary,
                 struct pf_error *err) {
@@ -327,6 +343,7 @@ int pf_run_step(struct pf_worker *worker, const struct pf_group *group,
   job.input = &worker->values[step->input + 1];
   worker->values[s + 1].n_consumers = pf_run_consumers(worker, s);
   *task = (struct pf_task_row){(uint32_t)s, PF_STATUS_DONE, 0, NULL};
+  pf_buf_reset(&worker->printed);
   result = run_job(&job, group, record, canary, &keep, err);
   release_inputs(&job);
   clear_job(&job);
@@ -335,6 +352,7 @@ int pf_run_step(struct pf_worker *worker, const struct pf_group *group,
   if (result != PF_OK) {
     task->status = PF_STATUS_FAILED;
     pf_error_at_step(err, step->spec->name);
+    quote_printed(worker, err);
     return result;
   }
   if (!keep) {

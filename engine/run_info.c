@@ -64,6 +64,8 @@ static void log_line(void *context, const char *line) {
   struct pf_runner *runner = c->worker->runner;
   pf_log_line(runner->log, runner->plan->steps[c->step].spec->name, c->text,
               line, strlen(line));
+  if (c->worker->printed.len < PF_MAX_PRINTED)
+    pf_buf_printf(&c->worker->printed, "  %s\n", line);
 }
 
 static const char *value_of(const struct pf_plan *plan,

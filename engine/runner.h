@@ -91,6 +91,9 @@ struct pf_told {
   enum pf_status status;
 };
 
+/* What a step printed, as far as its error quotes it. */
+enum { PF_MAX_PRINTED = 2000 };
+
 /* One worker's own memory, reused from group to group. */
 struct pf_worker {
   struct pf_runner *runner;
@@ -98,6 +101,7 @@ struct pf_worker {
   int slot; /* of the temporary that it writes */
   pthread_t thread;
   struct pf_record *record; /* of the group that it runs */
+  struct pf_buf printed;    /* by the step that it runs */
   enum pf_flow *flow;       /* per step */
   struct pf_value *values;  /* [0]: the plate's slices; [s + 1]: of step s */
   uint32_t *scratch;        /* as many positions as the deepest group has */
