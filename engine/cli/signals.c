@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <unistd.h>
 
 static pf_stop_flag stop_flag;
@@ -24,13 +25,30 @@ static void on_signal(int number) {
   atomic_fetch_add(&stop_flag, 1);
 }
 
+/* Whether the program was started with the signal ignored, as nohup and
+ * shells do for what must outlive them: then it stays so. Imports may put in
+ * handlers of their own later, so only the first look counts. */
+static bool was_ignored(int number) {
+  static bool looked[NSIG], ignored[NSIG];
+  struct sigaction before;
+  if (!looked[number]) {
+    looked[number] = true;
+    ignored[number] = sigaction(number, NULL, &before) == 0 &&
+                      before.sa_handler == SIG_IGN;
+  }
+  return ignored[number];
+}
+
 void signals_install(void) {
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction action = {.sa_handler = on_signal};
+  /* Restart what was interrupted: the read of an image on a network share
+   * must not fail because somebody pressed Ctrl-C. */
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   struct sigaction ignore = {.sa_handler = SIG_IGN};
   (void)sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-    (void)sigaction(numbers[i], &action, NULL);
+    (void)sigaction(numbers[i], was_ignored(numbers[i]) ? &ignore : &action,
+                    NULL);
   (void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
