@@ -33,8 +33,8 @@ static bool was_ignored(int number) {
   struct sigaction before;
   if (!looked[number]) {
     looked[number] = true;
-    ignored[number] = sigaction(number, NULL, &before) == 0 &&
-                      before.sa_handler == SIG_IGN;
+    ignored[number] =
+        sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
   }
   return ignored[number];
 }
