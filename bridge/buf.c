@@ -17,7 +17,7 @@ static bool reserve(struct pf_buf *buf, size_t n) {
     return false;
   }
   need = buf->len + n + 1;
-  if (need <= buf->cap)
+  if (buf->data && need <= buf->cap)
     return true;
   cap = buf->cap ? buf->cap : 64;
   while (cap < need)

@@ -20,8 +20,6 @@
 #include "bridge/buf.h"
 #include "bridge/os.h"
 
-extern char **environ;
-
 enum { MAX_OUTPUT = 16 << 20, N_FILES = 3 };
 
 void pf_child_end_clear(struct pf_child_end *end) {

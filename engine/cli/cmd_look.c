@@ -12,8 +12,6 @@
 #include "engine/plate/inspect.h"
 #include "steps/python.h"
 
-extern char **environ;
-
 static int print_buf(struct app *app, struct pf_buf *buf) {
   int status = pf_buf_ok(buf) ? 0 : 1;
   (void)fputs(pf_buf_text(buf), app->out);

@@ -77,7 +77,7 @@ struct pf_call {
   size_t n_with;
   const struct pf_with_array *with;
   const struct pf_group_info *info;
-  bool may_write; /* the step owns the stack alone */
+  bool may_write;             /* the step owns the stack alone */
   enum pf_result_kind result; /* what a Python function is to return, ... */
   size_t n_tables;            /* ... and how many tables; C steps ignore it */
 };

@@ -1,5 +1,5 @@
 /* plateflow._core.Array: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 /* What a dtype is called in the buffer protocol and in __array_interface__;
  * NULL: Python has no such type. */
@@ -80,7 +80,8 @@ static PyObject *array_new(PyTypeObject *type, PyObject *args,
 /* Why the buffer cannot be given out as asked; NULL: it can. */
 static const char *buffer_refusal(const struct pf_array_object *self,
                                   int flags) {
-  const int contiguous =
+  /* Each of the three words holds PyBUF_STRIDES, too. */
+  const int contiguous = /* NOLINTNEXTLINE(misc-redundant-expression) */
       PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS;
   bool in_order = (flags & contiguous & ~PyBUF_STRIDES) != 0 ||
                   (flags & PyBUF_STRIDES) != PyBUF_STRIDES;

@@ -1,5 +1,5 @@
 /* Making, calling and dropping what a step runs: see glue.h. GIL not held. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,13 +72,13 @@ static int bind(struct instance *instance, PyObject *params) {
   return code;
 }
 
-int pf_glue_make(void **out, void *handle, const struct pf_json_doc *doc,
+int pf_glue_make(void **made, void *handle, const struct pf_json_doc *doc,
                  const struct cJSON *params, struct pf_error *err) {
   struct instance *instance = calloc(1, sizeof(*instance));
   PyObject *keywords = NULL;
   struct pf_gil gil;
   int code;
-  *out = NULL;
+  *made = NULL;
   if (!instance)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   if ((code = pf_gil_enter(&gil, err))) {
@@ -92,7 +92,7 @@ int pf_glue_make(void **out, void *handle, const struct pf_json_doc *doc,
     code = pf_glue_error(err, PF_ESTEP);
     free_instance(instance);
   } else {
-    *out = instance;
+    *made = instance;
   }
   Py_XDECREF(keywords);
   pf_gil_leave(&gil);

@@ -1,5 +1,5 @@
 /* DLPack's side of plateflow._core.Array: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <dlpack/dlpack.h>
 

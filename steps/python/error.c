@@ -1,5 +1,5 @@
 /* Exceptions and struct pf_error, both ways: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 #include <string.h>

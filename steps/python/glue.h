@@ -162,10 +162,10 @@ int pf_glue_check_params(void *handle, const struct pf_json_doc *doc,
                          const struct cJSON *params, const char *const *with,
                          size_t n_with, pf_param_report *report, void *context,
                          struct pf_error *err);
-int pf_glue_make(void **instance, void *handle, const struct pf_json_doc *doc,
+int pf_glue_make(void **made, void *handle, const struct pf_json_doc *doc,
                  const struct cJSON *params, struct pf_error *err);
-void pf_glue_drop(void *instance);
-int pf_glue_call(void *instance, const struct pf_call *call,
+void pf_glue_drop(void *made);
+int pf_glue_call(void *made, const struct pf_call *call,
                  struct pf_result *result, struct pf_error *err);
 /* Split what a function returned into its stack and its tables (result.c).
  * Steals `value`. GIL held. */

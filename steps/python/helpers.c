@@ -1,5 +1,5 @@
 /* The half of the glue that is written in Python: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 struct helper_row {
   const char *module, *name;

@@ -5,7 +5,7 @@
  * when they are asked for; an object that somebody keeps gets them all at the
  * call's end, and then knows of no struct any more.
  */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <math.h>
 #include <pthread.h>

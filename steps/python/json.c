@@ -1,5 +1,5 @@
 /* JSON values as Python objects: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include "bridge/json.h"
 

@@ -1,5 +1,5 @@
 /* The command line, called from Python: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The module plateflow._core and the table of functions that the engine calls
  * Python through: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 #include <string.h>

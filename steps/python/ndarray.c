@@ -11,7 +11,7 @@
  * One count more anywhere means that somebody kept it, and may write there
  * later, when the array is long on its way to the next step.
  */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +237,7 @@ static int keep_view(struct pf_array **out, Py_buffer *view,
   code = wrap_view(out, &held->view, dtype, held, err);
   if (code)
     release_held(&held->node);
-  return code;
+  return code; /* NOLINT(clang-analyzer-unix.Malloc): the array has it */
 }
 
 static int copy_view(struct pf_array **out, Py_buffer *view,

@@ -1,5 +1,5 @@
 /* Opening a function or a class, and checking parameters: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +147,9 @@ static PyObject *list_names(const struct cJSON *params,
   PyObject *list = PyList_New(0);
   const pf_json *member = params ? pf_json_first(params) : NULL;
   for (size_t i = 0; list && (member || i < n_with); i++) {
-    PyObject *name =
-        PyUnicode_FromString(member ? pf_json_key(member) : with[i]);
+    /* cppcheck-suppress nullPointer ; i < n_with where it is read */
+    const char *text = member ? pf_json_key(member) : with[i];
+    PyObject *name = PyUnicode_FromString(text);
     if (!name || PyList_Append(list, name) < 0)
       Py_CLEAR(list);
     Py_XDECREF(name);

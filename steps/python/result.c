@@ -8,7 +8,7 @@
  *   none            1      table
  *   none            n      (table, ...)
  */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * Starting the interpreter inside the program, which has loaded libpython and
  * then this module: see glue.h and steps/python.c. Main thread.
  */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include "bridge/buf.h"
 

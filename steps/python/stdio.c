@@ -3,7 +3,7 @@
  * half (_stdio.py) hands the text here; C code that prints goes past it, to
  * the file descriptors that the program has redirected.
  */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Tables out of Python values: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 #include <math.h>
 #include <string.h>

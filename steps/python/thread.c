@@ -1,5 +1,5 @@
 /* Thread states and the GIL: see glue.h. */
-#include "glue.h"
+#include "steps/python/glue.h"
 
 /* The state that this thread takes the GIL with, while it does not hold it. */
 static _Thread_local PyThreadState *own_state;

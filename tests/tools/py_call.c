@@ -50,6 +50,10 @@ static void parse_shape(struct options *o, const char *text) {
   }
 }
 
+static int number(const char *text) {
+  return (int)strtol(text, NULL, 10);
+}
+
 static bool parse(struct options *o, const char *word) {
   const char *value = strchr(word, '=');
   size_t n = value ? (size_t)(value - word) : 0;
@@ -67,15 +71,15 @@ static bool parse(struct options *o, const char *word) {
   else if (IS("dtype"))
     o->dtype = pf_dtype_find(value);
   else if (IS("n"))
-    o->n = atoi(value);
+    o->n = number(value);
   else if (IS("writable"))
-    o->writable = atoi(value);
+    o->writable = number(value);
   else if (IS("time"))
-    o->time = atoi(value);
+    o->time = number(value);
   else if (IS("result"))
     o->result = (enum pf_result_kind)pf_result_kind_find(value);
   else if (IS("tables"))
-    o->n_tables = (size_t)atoi(value);
+    o->n_tables = (size_t)number(value);
   else
     return false;
 #undef IS
