@@ -1,0 +1,105 @@
+/*
+ * Frameworks as data: one entry per framework of bridge/frameworks.json, and
+ * of a file of the user's own (--frameworks, PLATEFLOW_FRAMEWORKS), which adds
+ * entries or replaces whole ones. No code knows a framework by name.
+ *
+ * The C side reads and checks the entries; the Python glue acts on them.
+ * Ownership: pf_frameworks_get() gives a table of the process that lives to
+ * its end. Threads: constant once loaded.
+ */
+#ifndef PF_FRAMEWORKS_H
+#define PF_FRAMEWORKS_H
+
+#include "bridge/json.h"
+#include "plateflow/array.h"
+
+/* "torch.set_num_threads" with arguments; {threads}, {device}, {stream} are
+ * filled in by whoever calls. */
+struct pf_framework_call {
+  const char *function;  /* dotted name below an imported module */
+  const pf_json *args;   /* array, or NULL */
+  const pf_json *kwargs; /* object, or NULL */
+};
+
+/* What makes an exception an out-of-memory error. */
+struct pf_framework_oom {
+  const char *exception; /* dotted name; it or a subclass of it */
+  size_t n_patterns;     /* one must be in its text; none: always */
+  const char *const *patterns;
+};
+
+/* How a framework takes an array. */
+enum pf_take {
+  PF_TAKE_OBJECT,  /* an object with __dlpack__ */
+  PF_TAKE_CAPSULE, /* a versioned capsule */
+  PF_TAKE_LEGACY   /* an unversioned capsule */
+};
+enum pf_strides { PF_STRIDES_COMPACT, PF_STRIDES_POSITIVE, PF_STRIDES_ANY };
+
+struct pf_framework {
+  const char *name;   /* the memory type's word */
+  const char *import; /* top module */
+  int order;          /* imported in this order, lower first */
+  size_t n_modules;   /* modules whose types are its arrays */
+  const char *const *modules;
+  size_t
+      n_types; /* names of its array types there; none: any with __dlpack__ */
+  const char *const *types;
+  size_t n_devices; /* kinds it works on: enum pf_device_kind */
+  const int *devices;
+  size_t n_env; /* set before import, never over the user's */
+  const char *const *env_names, *const *env_values;
+  size_t n_before, n_first; /* before the import, before the first array */
+  struct pf_framework_call *before_import, *before_first_use;
+  /* Taking: host and device. */
+  struct pf_framework_call take; /* "{array}" is the argument */
+  enum pf_take take_kind;
+  enum pf_strides take_strides;
+  uint32_t take_alignment;  /* bytes; else the bridge copies */
+  bool takes_read_only;     /* else a read-only array is copied */
+  bool writes_through;      /* ignores read-only: shared only if alone */
+  bool take_waits;          /* safe on its current stream by itself */
+  int take_max_ndim;        /* 0: any */
+  bool dtypes[PF_N_DTYPES]; /* that it can take without changing them */
+  /* Giving. */
+  const char *give_prepare;      /* method called first ("detach"), or NULL */
+  bool give_versioned;           /* takes max_version= */
+  bool give_stream;              /* takes stream= */
+  bool give_blocks;              /* waits for its device by itself */
+  bool give_aliased;             /* its arrays must not be written to */
+  struct pf_framework_call wait; /* function NULL: none needed on the host */
+  size_t n_clear;
+  struct pf_framework_call *clear_caches;
+  struct pf_framework_call cached_bytes; /* function NULL: unknown */
+  size_t n_oom, n_not_oom;
+  struct pf_framework_oom *oom;
+  const char *const *not_oom;              /* texts that must not match */
+  struct pf_framework_call device_context; /* makes a device current */
+  struct pf_framework_call stream_context; /* makes a stream current */
+  const char *adapter; /* Python module for what data cannot say, or NULL */
+  const char *cpu_fallback; /* a word for the docs and `check`, or NULL */
+  const char *install;      /* pip line for doctor */
+  const pf_json *json;      /* the whole entry, for the glue */
+};
+
+struct pf_frameworks {
+  size_t n;
+  const struct pf_framework *const *entries; /* by `order` */
+};
+
+/* Load once: the built-in entries and `path` (NULL: PLATEFLOW_FRAMEWORKS, or
+ * none). A bad entry is PF_EINVAL with file, line and column. */
+PF_API int pf_frameworks_load(const char *path,
+                              struct pf_error *err) PF_MUST_CHECK;
+PF_API const struct pf_frameworks *pf_frameworks_get(void);
+PF_API const struct pf_framework *pf_framework_find(const char *name);
+PF_API const struct pf_json_doc *
+pf_framework_doc(const struct pf_framework *framework);
+/* Set the environment that the named frameworks want, before any interpreter
+ * or thread starts; what the user has set stays. *set lists "NAME=VALUE" of
+ * what was set (malloc'd text, one a line) for run.json; may be NULL. */
+PF_API int pf_frameworks_set_env(const char *const *names, size_t n,
+                                 char **set,
+                                 struct pf_error *err) PF_MUST_CHECK;
+
+#endif
