@@ -79,7 +79,9 @@ def pipeline(folder: Path, n_steps: int, python: bool) -> Path:
         for i in range(n_steps)
     ]
     path = folder / f"{'py' if python else 'c'}{n_steps}.json"
-    path.write_text(json.dumps({"plateflow": 1, "name": "same", "steps": steps}))
+    path.write_text(
+        json.dumps({"plateflow": 1, "name": "same", "steps": steps})
+    )
     (folder / "same.py").write_text(PYTHON_STEP)
     return path
 
@@ -94,7 +96,14 @@ class Bench:
     def command(self, pipe: Path, plate: Path) -> list[str]:
         out = self.work / "out"
         shutil.rmtree(out, ignore_errors=True)
-        argv = [self.args.program, "run", str(pipe), str(plate), "-o", str(out)]
+        argv = [
+            self.args.program,
+            "run",
+            str(pipe),
+            str(plate),
+            "-o",
+            str(out),
+        ]
         argv += ["--workers", "1", "--progress", "none"]
         if self.args.python:
             argv += ["--python", self.args.python]
@@ -109,7 +118,9 @@ class Bench:
             figures = []
             for _ in range(self.args.rounds):
                 one = run(self.command(pipeline(self.work, 1, python), plate))
-                eleven = run(self.command(pipeline(self.work, 11, python), plate))
+                eleven = run(
+                    self.command(pipeline(self.work, 11, python), plate)
+                )
                 figures.append((eleven - one) / 10 / n * 1e6)
             name = "Python/numpy" if python else "C"
             print(
@@ -126,7 +137,8 @@ class Bench:
         program = self.work / "tiff_loop"
         source = HERE / "tiff_loop.c"
         subprocess.run(
-            ["cc", "-O2", "-o", str(program), str(source), "-ltiff"], check=True
+            ["cc", "-O2", "-o", str(program), str(source), "-ltiff"],
+            check=True,
         )
         ratios = []
         for _ in range(self.args.rounds):
@@ -141,8 +153,11 @@ class Bench:
                 f"plateflow {ours / n * 1e6:.1f} us",
                 flush=True,
             )
-        print(f"one step against a bare libtiff loop: {statistics.median(ratios):.2f}x"
-              f" CPU; bound 1.5x", flush=True)
+        print(
+            f"one step against a bare libtiff loop: {statistics.median(ratios):.2f}x"
+            f" CPU; bound 1.5x",
+            flush=True,
+        )
 
     def start(self) -> None:
         plate = self.work / "plate100"
@@ -151,7 +166,9 @@ class Bench:
             figures = []
             for _ in range(max(5, self.args.rounds)):
                 run(self.command(pipeline(self.work, 1, python), plate))
-                summary = json.loads((self.work / "out" / "run.json").read_text())
+                summary = json.loads(
+                    (self.work / "out" / "run.json").read_text()
+                )
                 figures.append(summary["seconds"]["to_first_task"])
             name = "numpy" if python else "C"
             print(
@@ -181,18 +198,22 @@ class Bench:
                             if row == column == field == plane == 1:
                                 tifffile.imwrite(path, image)
                             else:
-                                os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+                                os.close(
+                                    os.open(path, os.O_CREAT | os.O_WRONLY)
+                                )
                             made += 1
         pipe = pipeline(self.work, 1, False)
         argv = [self.args.program, "plan", str(pipe), str(plate.parent)]
         script = (
             "import resource, subprocess, sys, time; t = time.monotonic(); "
-            "r = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode; "
-            "print(r, time.monotonic() - t, "
+            "r = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); "
+            "print(r.returncode, time.monotonic() - t, "
             "resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
         )
         answer = subprocess.run(
-            [sys.executable, "-c", script, *argv], capture_output=True, text=True
+            [sys.executable, "-c", script, *argv],
+            capture_output=True,
+            text=True,
         ).stdout.split()
         print(
             f"plan of {made} names: {float(answer[1]):.2f} s, "
