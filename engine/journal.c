@@ -507,6 +507,12 @@ void pf_journal_close(struct pf_journal **journal_p) {
     (void)sqlite3_finalize(journal->statements[i]);
   for (size_t i = 0; i < journal->n_inserts; i++)
     (void)sqlite3_finalize(journal->inserts[i].statement);
+  /* Truncating is quick while the run goes; at its end no empty
+   * run.sqlite-journal stays behind. */
+  (void)sqlite3_exec(journal->db,
+                     "PRAGMA journal_mode=DELETE;"
+                     "PRAGMA locking_mode=NORMAL;",
+                     NULL, NULL, NULL);
   (void)sqlite3_close(journal->db);
   free(journal->inserts);
   (void)pthread_cond_destroy(&journal->wake);
