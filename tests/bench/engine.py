@@ -154,8 +154,8 @@ class Bench:
                 flush=True,
             )
         print(
-            f"one step against a bare libtiff loop: {statistics.median(ratios):.2f}x"
-            f" CPU; bound 1.5x",
+            "one step against a bare libtiff loop: "
+            f"{statistics.median(ratios):.2f}x CPU; bound 1.5x",
             flush=True,
         )
 
@@ -172,8 +172,8 @@ class Bench:
                 figures.append(summary["seconds"]["to_first_task"])
             name = "numpy" if python else "C"
             print(
-                f"start to first task, {name}: {statistics.median(figures):.4f} s; "
-                f"bound {bound}",
+                f"start to first task, {name}: "
+                f"{statistics.median(figures):.4f} s; bound {bound}",
                 flush=True,
             )
 
