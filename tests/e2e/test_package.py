@@ -1,6 +1,7 @@
 """The Python package in an interpreter of its own, which it adopts."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,12 @@ import pytest
 from conftest import BUILD, Run
 
 pytestmark = pytest.mark.numpy
+
+ENV = {
+    "PYTHONPATH": str(BUILD / "python"),
+    "LD_PRELOAD": os.environ.get("PF_PRELOAD", ""),
+    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", ""),
+}
 
 
 def test_decorators_tag_and_return_the_function(run_python: Run):
@@ -259,7 +266,7 @@ def test_run_is_interrupted_by_ctrl_c(run_python: Run, tmp_path, plate):
 def test_module_is_the_command_line(run: Run, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "plateflow", "--version"],
-        env={"PYTHONPATH": str(BUILD / "python")},
+        env=ENV,
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -291,7 +298,7 @@ def test_describe_looks_at_user_code(tmp_path):
     }
     done = subprocess.run(
         [sys.executable, "-m", "plateflow._describe"],
-        env={"PYTHONPATH": str(BUILD / "python")},
+        env=ENV,
         input=json.dumps(request),
         capture_output=True,
         text=True,
