@@ -248,8 +248,8 @@ static void walk_all(struct walk *w) {
   struct pf_tree *tree = w->tree;
   uint32_t folder = 0, link = 0;
   pf_buf_add(&tree->folder_paths, "", 1);
-  if (!push(&tree->folders, &tree->n_folders, &tree->cap_folders, 0))
-    w->failed = true;
+  w->failed |= !pf_buf_ok(&tree->folder_paths) ||
+               !push(&tree->folders, &tree->n_folders, &tree->cap_folders, 0);
   for (;;) {
     for (; !w->failed && folder < tree->n_folders; folder++)
       walk_folder(w, folder);
