@@ -184,10 +184,12 @@ static void print_summary(struct app *app, const struct pf_run_summary *sum,
                   (unsigned long long)sum->n_status[PF_STATUS_NOT_RUN]);
   print_counts(app, sum);
   print_failures(app, sum);
-  (void)fprintf(app->out,
-                "results: %s (images/, tables/, run.json, "
-                "log.txt)\n",
-                app->options.out);
+  /* What a canary stopped leaves nothing: see pf_run(). */
+  if (status != 2)
+    (void)fprintf(app->out,
+                  "results: %s (images/, tables/, run.json, "
+                  "log.txt)\n",
+                  app->options.out);
 }
 
 static void json_end(struct app *app, const struct pf_run_summary *sum,
