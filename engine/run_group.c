@@ -35,6 +35,15 @@ static void set_reason(struct pf_record *record, enum pf_status status,
   record->error.message = pf_buf_take(text);
 }
 
+static uint32_t n_taken(const struct pf_plan *plan,
+                        const struct pf_plan_step *step,
+                        const struct pf_group *group) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < group->n; i++)
+    n += pf_plan_step_takes(plan, step, pf_plan_slice(plan, group->first + i));
+  return n;
+}
+
 /* Leave out the steps whose stack lacks slices. */
 static void skip_incomplete(struct pf_worker *worker,
                             const struct pf_group *group,
@@ -54,7 +63,7 @@ static void skip_incomplete(struct pf_worker *worker,
     pf_buf_printf(&text,
                   "step \"%s\": %u of %u slices that its siblings have are "
                   "missing",
-                  step->spec->name, lacks, lacks + group->n);
+                  step->spec->name, lacks, lacks + n_taken(plan, step, group));
     if (step->spec->incomplete == PF_INCOMPLETE_STOP)
       pf_run_stop(runner, PF_EFAILED, "%s", pf_buf_text(&text));
     if (record->status != PF_STATUS_SKIPPED)
