@@ -73,6 +73,9 @@ def keep_result(stack): r = stack.copy(); kept.append(r); return r
 def keep_view_of_result(stack): r = stack.copy(); kept.append(r[0]); return r
 def keep_memory(stack): kept.append(memoryview(stack)); return stack
 def keep_dlpack(stack): kept.append(np.from_dlpack(stack)); return stack
+def keep_dlpack_of_base(stack):
+    kept.append(np.from_dlpack(stack.base))
+    return stack
 def keep_base(stack): kept.append(stack.base); return stack
 def keep_tuple(stack): t = (stack,); kept.append(t); return t
 
@@ -106,6 +109,7 @@ OF_INPUT = "it shares memory with the step's input"
         ("keep_view_of_result", [], False, KEPT),
         ("keep_memory", [], False, KEPT),
         ("keep_dlpack", [], False, KEPT),
+        ("keep_dlpack_of_base", [], False, KEPT),
         ("keep_base", [], False, KEPT),
         ("keep_tuple", [], False, KEPT),
         ("frombuffer", [], False, FOREIGN),
@@ -150,7 +154,8 @@ def test_input_is_free_after_an_error(call):
         "    try:\n"
         "        raise KeyError('inner')\n"
         "    except KeyError as error:\n"
-        "        raise ValueError('outer') from error\n"
+        "        cycle = error  # its traceback holds this frame\n"
+        "    raise ValueError('outer') from cycle\n"
     )
     (one,) = call(source, "fail")
     assert one["message"] == "ValueError: outer"
