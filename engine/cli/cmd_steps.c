@@ -119,11 +119,14 @@ static void json_native(const struct pf_step_type *type, struct pf_buf *out) {
   pf_buf_printf(out,
                 "{\"function\": \"native:%s\", \"memory_type\": "
                 "\"native\", \"result\": \"%s\", \"yields\": \"%s\", "
-                "\"resizes\": %s, \"dtype\": \"%s\", \"volume\": %s, "
-                "\"tables\": %u, \"help\": ",
+                "\"resizes\": %s, \"dtype\": ",
                 type->name, pf_result_kind_name(type->result),
-                yields[type->yields.kind], type->resizes ? "true" : "false",
-                pf_cast_mode_name(type->dtype),
+                yields[type->yields.kind], type->resizes ? "true" : "false");
+  if (type->dtype_of) /* depends on the parameters */
+    pf_buf_str(out, "null");
+  else
+    pf_buf_json(out, pf_cast_mode_name(type->dtype));
+  pf_buf_printf(out, ", \"volume\": %s, \"tables\": %u, \"help\": ",
                 type->any_depth ? "true" : "false", type->n_tables);
   pf_buf_json(out, type->help);
   pf_buf_str(out, ", \"parameters\": [");
