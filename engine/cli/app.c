@@ -8,7 +8,7 @@
 
 #include "bridge/json.h"
 #include "bridge/os.h"
-#include "engine/cli/main.h"
+#include "plateflow/main.h"
 #include "steps/python.h"
 
 static const struct command commands[] = {

@@ -1,5 +1,5 @@
 /* The program. */
-#include "engine/cli/main.h"
+#include "plateflow/main.h"
 
 #include <stddef.h>
 

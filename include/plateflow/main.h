@@ -13,13 +13,12 @@ extern "C" {
 #endif
 
 /*
- * Run the command line `argv` (argv[0] is the program's name) and return its
- * exit status. Call it without the GIL; it does not exit the process.
- *
- * As the program (`adopted` false) it redirects standard output and error
- * while steps run, handles signals, and prints. Inside a running Python
- * (`adopted` true) it does none of these; *message then is the malloc'd
- * closing text or error for people, or NULL.
+ * Run one command; returns its exit status, and does not exit. Call it without
+ * the GIL. As a program (`adopted` false) it owns the process: it prints,
+ * handles signals, and redirects what steps print. Adopted by a running
+ * interpreter it touches no stdout, signal or file descriptor: what it would
+ * have printed is in *message (malloc'd; NULL if memory ran out). `message`
+ * may be NULL only as a program.
  */
 PF_API int pf_main(int argc, char **argv, bool adopted, char **message);
 
