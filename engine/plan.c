@@ -84,6 +84,14 @@ static int select_only(struct pf_plan *plan,
   return PF_OK;
 }
 
+/* The first of the report's errors, for who looks at nothing else. */
+static int report_error(const struct pf_report *report, struct pf_error *err) {
+  size_t i = 0;
+  while (i + 1 < report->n && report->messages[i].is_warning)
+    i++;
+  return pf_error_set(err, PF_EINVAL, "%s", report->messages[i].text);
+}
+
 static int compile(struct pf_plan *plan, const struct pf_plan_options *options,
                    struct pf_report *report, struct pf_error *err) {
   int result;
@@ -122,7 +130,7 @@ int pf_plan_compile(struct pf_plan **out, const struct pf_pipeline *pipeline,
   plan->plate = plate;
   result = compile(plan, options, report, err);
   if (result == PF_OK && report->n_errors)
-    result = pf_error_set(err, PF_EINVAL, "%s", report->messages[0].text);
+    result = report_error(report, err);
   if (result != PF_OK)
     pf_plan_destroy(&plan);
   *out = plan;

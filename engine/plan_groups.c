@@ -113,13 +113,30 @@ bool pf_plan_step_takes(const struct pf_plan *plan,
   return matches(step->slice_filters, step->n_slice_filters, slice);
 }
 
+/* Whether the slice is among those that reach the step: the step takes it,
+ * and no step on the way there, which `flow` tells, has dropped it. */
+static bool is_left(const struct pf_plan *plan,
+                    const struct pf_plan_step *step, const enum pf_flow *flow,
+                    const struct pf_slice *slice) {
+  for (;;) {
+    if (!pf_plan_step_takes(plan, step, slice))
+      return false;
+    do {
+      if (step->input < 0)
+        return true;
+      step = &plan->steps[step->input];
+    } while (flow[step - plan->steps] == PF_FLOW_PASSED ||
+             pf_plan_keeps_rest(step));
+  }
+}
+
 static bool any_slice(const struct pf_plan *plan,
                       const struct pf_plan_step *step,
-                      const struct pf_group *group) {
+                      const enum pf_flow *flow, const struct pf_group *group) {
   if (!step->n_slice_filters)
     return true;
   for (uint32_t i = 0; i < group->n; i++)
-    if (pf_plan_step_takes(plan, step, pf_plan_slice(plan, group->first + i)))
+    if (is_left(plan, step, flow, pf_plan_slice(plan, group->first + i)))
       return true;
   return false;
 }
@@ -135,7 +152,7 @@ void pf_plan_flow(const struct pf_plan *plan, const struct pf_group *group,
     if (in == PF_FLOW_NONE)
       flow[i] = PF_FLOW_NONE;
     else if (matches(step->group_filters, step->n_group_filters, slice) &&
-             any_slice(plan, step, group))
+             any_slice(plan, step, flow, group))
       flow[i] = PF_FLOW_RUNS;
     else
       flow[i] =
@@ -242,23 +259,14 @@ uint32_t pf_plan_lacks(const struct pf_plan *plan, size_t s,
   return 0;
 }
 
-static int all_expected(struct pf_plan *plan, struct pf_report *report,
-                        struct pf_error *err) {
+static int all_expected(struct pf_plan *plan, struct pf_error *err) {
   plan->n_expected = calloc(plan->n_steps, sizeof(*plan->n_expected));
   plan->expected = calloc(plan->n_steps, sizeof(struct pf_expected *));
   if (!plan->n_expected || !plan->expected)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   for (size_t s = 0; s < plan->n_steps; s++) {
-    struct pf_plan_step *step = &plan->steps[s];
     int result;
-    if (step->spec->incomplete == PF_INCOMPLETE_RUN &&
-        (step->mask & PF_BIT(PF_CHANNEL)))
-      (void)pf_report_add(report, false, plan->pipeline->doc, step->spec->json,
-                          false,
-                          "\"incomplete\": \"run\" is refused where channels "
-                          "are stacked: a plane would stand for another "
-                          "channel");
-    if (!can_be_incomplete(step))
+    if (!can_be_incomplete(&plan->steps[s]))
       continue;
     result = find_expected(plan, s, err);
     if (result != PF_OK)
@@ -267,90 +275,14 @@ static int all_expected(struct pf_plan *plan, struct pf_report *report,
   return PF_OK;
 }
 
-/* ------------------------------------------------------------ one pass over
- */
-
-static void check_with(struct pf_plan *plan, const struct pf_group *group,
-                       const enum pf_flow *flow, size_t s, bool *told,
-                       struct pf_report *report) {
-  struct pf_plan_step *step = &plan->steps[s];
-  for (size_t k = 0; k < step->n_with && !*told; k++) {
-    struct pf_buf text = {0};
-    int from = step->with[k].from;
-    if (from < 0 || flow[from] == PF_FLOW_RUNS)
-      continue;
-    *told = true;
-    pf_plan_group_text(plan, group, &text);
-    (void)pf_report_add(
-        report, false, plan->pipeline->doc, step->spec->with[k].json, false,
-        "step \"%s\" has no result for %s, which step \"%s\" "
-        "processes",
-        plan->steps[from].spec->name, pf_buf_text(&text), step->spec->name);
-    pf_buf_free(&text);
-  }
-}
-
-/* What passes over every group at once: counts, the canary, `with`. */
-static int survey(struct pf_plan *plan, struct pf_report *report,
-                  struct pf_error *err) {
-  enum pf_flow *flow = calloc(plan->n_steps + 1, sizeof(*flow));
-  bool *told = calloc(plan->n_steps + 1, sizeof(*told));
-  struct pf_group group;
-  int result = PF_OK;
-  if (!flow || !told) {
-    result = pf_error_set(err, PF_ENOMEM, "out of memory");
-    goto out;
-  }
-  for (uint64_t id = 0; id < plan->n_all; id++) {
-    pf_plan_group(plan, id, &group);
-    if (!pf_plan_selects(plan, &group))
-      continue;
-    plan->n_groups++;
-    if (group.n > plan->n_deepest) {
-      plan->n_deepest = group.n;
-      plan->canary = id;
-    }
-    pf_plan_flow(plan, &group, flow);
-    for (size_t s = 0; s < plan->n_steps; s++)
-      if (flow[s] == PF_FLOW_RUNS) {
-        plan->steps[s].n_groups++;
-        check_with(plan, &group, flow, s, &told[s], report);
-      }
-  }
-out:
-  free(flow);
-  free(told);
-  return result;
-}
-
-static void check_said(struct pf_plan *plan, struct pf_report *report) {
-  for (size_t s = 0; s < plan->n_steps; s++) {
-    struct pf_plan_step *step = &plan->steps[s];
-    if (plan->n_deepest > 1 && step->mask && !step->traits->is_decorated &&
-        step->spec->slice_by_slice < 0)
-      (void)pf_report_add(report, false, plan->pipeline->doc, step->spec->json,
-                          false,
-                          "step \"%s\" gets stacks of %u slices: say "
-                          "\"slice_by_slice\": true (called on each [Y,X]) or "
-                          "false (called on the whole [Z,Y,X])",
-                          step->spec->name, plan->n_deepest);
-    if (!step->n_groups)
-      (void)pf_report_add(report, true, plan->pipeline->doc, step->spec->json,
-                          false, "step \"%s\" has no group to process",
-                          step->spec->name);
-  }
-}
-
 int pf_plan_make_groups(struct pf_plan *plan, struct pf_report *report,
                         struct pf_error *err) {
   int result = order_slices(plan, err);
   if (result == PF_OK)
     result = find_starts(plan, err);
   if (result == PF_OK)
-    result = all_expected(plan, report, err);
+    result = all_expected(plan, err);
   if (result == PF_OK)
-    result = survey(plan, report, err);
-  if (result == PF_OK)
-    check_said(plan, report);
+    result = pf_plan_survey(plan, report, err);
   return result;
 }

@@ -20,14 +20,21 @@ static enum pf_component placeholder(const char *text, size_t *length) {
   return pf_component_find(word);
 }
 
+/* A value may hold a slash ("w1/w2"): in a file's name it would be a folder.
+ */
+static void add_value(const char *value, bool in_name, struct pf_buf *out) {
+  for (; *value; value++)
+    pf_buf_char(out, in_name && *value == '/' ? '_' : *value);
+}
+
 static size_t fill_one(const struct pf_plan *plan,
                        const struct pf_slice *slice, const char *out_dir,
-                       const char *text, struct pf_buf *out) {
+                       bool in_name, const char *text, struct pf_buf *out) {
   size_t length = 0;
   enum pf_component c = placeholder(text, &length);
   if (c < PF_N_COMPONENTS) {
     if (slice->value[c] != PF_NO_VALUE)
-      pf_buf_str(out, pf_plate_value(plan->plate, c, slice->value[c]));
+      add_value(pf_plate_value(plan->plate, c, slice->value[c]), in_name, out);
     return length;
   }
   if (out_dir && strncmp(text, "{out}", 5) == 0) {
@@ -39,28 +46,27 @@ static size_t fill_one(const struct pf_plan *plan,
 }
 
 void pf_plan_fill(const struct pf_plan *plan, const struct pf_slice *slice,
-                  const char *out_dir, const char *text, struct pf_buf *out) {
+                  const char *out_dir, bool in_name, const char *text,
+                  struct pf_buf *out) {
   while (*text) {
     if ((text[0] == '{' && text[1] == '{') ||
         (text[0] == '}' && text[1] == '}')) {
       pf_buf_char(out, text[0]);
       text += 2;
     } else if (text[0] == '{') {
-      text += fill_one(plan, slice, out_dir, text, out);
+      text += fill_one(plan, slice, out_dir, in_name, text, out);
     } else {
       pf_buf_char(out, *text++);
     }
   }
 }
 
-/* A value may hold a slash ("w1/w2"): in a file's name it would be a folder.
- */
 static void append_template(const struct pf_plan *plan,
                             const struct pf_plan_step *step,
                             const struct pf_slice *slice, struct pf_buf *out) {
   const char *text = step->spec->save_template;
   size_t n = strlen(text);
-  pf_plan_fill(plan, slice, NULL, text, out);
+  pf_plan_fill(plan, slice, NULL, true, text, out);
   if (n < 4 || (strcmp(text + n - 4, ".tif") != 0 &&
                 (n < 5 || strcmp(text + n - 5, ".tiff") != 0)))
     pf_buf_str(out, ".tif");
@@ -85,28 +91,25 @@ char *pf_plan_output_name(const struct pf_plan *plan,
   return pf_buf_take(&name);
 }
 
-/* Relative, and no part of it is "..", "." or hidden. */
-static bool is_safe(const char *template) {
-  const char *p = template;
-  while (*p) {
-    size_t n = strcspn(p, "/");
-    if (n == 0 || p[0] == '.')
+/* Relative, and no part of it is empty, "..", "." or hidden: what stands in
+ * the place of a component may be anything. */
+static bool is_safe(const char *name) {
+  for (const char *part = name;; part++) {
+    size_t n = strcspn(part, "/");
+    if (n == 0 || part[0] == '.')
       return false;
-    p += n;
-    if (*p == '/')
-      p++;
+    part += n;
+    if (!*part)
+      return true;
   }
-  return *template != '\0';
 }
 
+/* Which components the template may name; the rest of it was checked when the
+ * pipeline was read. */
 static void check_template(struct pf_plan *plan, struct pf_plan_step *step,
                            struct pf_report *report) {
   const char *text = step->spec->save_template;
   const struct cJSON *place = pf_json_get(step->spec->json, "save");
-  if (!is_safe(text))
-    (void)pf_report_add(report, false, plan->pipeline->doc, place, false,
-                        "\"save\" must name a file below OUT: no leading /, "
-                        "no empty part and none that begins with a dot");
   for (const char *p = strchr(text, '{'); p; p = strchr(p, '{')) {
     size_t length = 0;
     enum pf_component c;
@@ -114,19 +117,31 @@ static void check_template(struct pf_plan *plan, struct pf_plan_step *step,
       p += 2;
       continue;
     }
-    c = placeholder(p, &length);
+    c = placeholder(p++, &length);
     if (c >= PF_N_COMPONENTS)
+      continue;
+    if (!(plan->present & PF_BIT(c)))
       (void)pf_report_add(report, false, plan->pipeline->doc, place, false,
-                          "unknown placeholder at \"%.20s\" in \"save\": it "
-                          "takes {plate}, {well}, {site}, {timepoint}, "
-                          "{channel}, {z}",
-                          p);
+                          "{%s} in \"save\": the plate has no %s",
+                          pf_component_name(c), pf_component_name(c));
     else if (step->lost & PF_BIT(c))
       (void)pf_report_add(report, false, plan->pipeline->doc, place, false,
                           "{%s} in \"save\": the result has no %s any more",
                           pf_component_name(c), pf_component_name(c));
-    p++;
   }
+}
+
+static void report_unsafe(struct pf_plan *plan, struct pf_plan_step *step,
+                          const char *name, struct pf_report *report) {
+  struct pf_buf people = {0};
+  pf_buf_name(&people, name);
+  (void)pf_report_add(report, false, plan->pipeline->doc, step->spec->json,
+                      false,
+                      "a result of step \"%s\" would be written to OUT/%s: no "
+                      "part of a name may be empty or begin with a dot; give "
+                      "another \"save\" template",
+                      step->spec->name, pf_buf_text(&people));
+  pf_buf_free(&people);
 }
 
 static void report_clash(struct pf_plan *plan, struct pf_plan_step *step,
@@ -145,22 +160,35 @@ static void report_clash(struct pf_plan *plan, struct pf_plan_step *step,
   pf_buf_free(&people);
 }
 
-/* 1: a clash was reported, 0: none, -1: out of memory. */
+/* 1: something was reported, 0: all is well, -1: out of memory. */
+static int check_name(struct pf_plan *plan, struct pf_plan_step *step,
+                      const struct pf_group *group, const char *name,
+                      struct pf_key_set *names, struct pf_report *report) {
+  int added;
+  if (!is_safe(name)) {
+    report_unsafe(plan, step, name, report);
+    return 1;
+  }
+  added = pf_key_set_add(names, pf_hash64(name, strlen(name)));
+  if (added == 0)
+    report_clash(plan, step, group, name, report);
+  return added < 0 ? -1 : !added;
+}
+
 static int check_group(struct pf_plan *plan, size_t s,
-                       const struct pf_group *group, uint32_t *slices,
-                       struct pf_key_set *names, struct pf_report *report) {
+                       const struct pf_group *group, const enum pf_flow *flow,
+                       uint32_t *slices, struct pf_key_set *names,
+                       struct pf_report *report) {
   struct pf_plan_step *step = &plan->steps[s];
-  size_t n = pf_plan_result_slices(plan, s, group, slices);
+  size_t n = pf_plan_result_slices(plan, s, group, flow, slices);
   for (size_t i = 0; i < n; i++) {
     char *name =
         pf_plan_output_name(plan, step, pf_plan_slice(plan, slices[i]));
-    int added =
-        name ? pf_key_set_add(names, pf_hash64(name, strlen(name))) : -1;
-    if (added == 0)
-      report_clash(plan, step, group, name, report);
+    int result =
+        name ? check_name(plan, step, group, name, names, report) : -1;
     free(name);
-    if (added <= 0)
-      return added == 0 ? 1 : -1;
+    if (result != 0)
+      return result;
   }
   return 0;
 }
@@ -175,7 +203,7 @@ static int check_step(struct pf_plan *plan, size_t s, uint32_t *slices,
     pf_plan_group(plan, id, &group);
     pf_plan_flow(plan, &group, flow);
     if (flow[s] == PF_FLOW_RUNS)
-      result = check_group(plan, s, &group, slices, &names, report);
+      result = check_group(plan, s, &group, flow, slices, &names, report);
   }
   pf_key_set_free(&names);
   return result < 0 ? pf_error_set(err, PF_ENOMEM, "out of memory") : PF_OK;

@@ -59,13 +59,13 @@ static uint64_t stack_bytes(const struct pf_plan *plan) {
   return n;
 }
 
-/* "images/A01_s1.tif", of the first group that the step saves. */
+/* "images/A01_s1.tif", of a group that the step processes. */
 static void example_output(const struct pf_plan *plan,
                            const struct pf_plan_step *step,
                            struct pf_buf *out) {
   struct pf_group group;
   char *name;
-  pf_plan_group(plan, plan->canary, &group);
+  pf_plan_group(plan, step->n_groups ? step->canary : plan->canary, &group);
   name = pf_plan_output_name(plan, step, pf_plan_slice(plan, group.first));
   if (name)
     pf_buf_name(out, name);

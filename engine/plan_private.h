@@ -48,9 +48,11 @@ struct pf_plan_step {
   bool slice_by_slice;
   int concurrency; /* 0: no limit */
   bool saved;
-  char *folder;      /* below OUT: "images" or "steps/NAME" */
-  bool placeholders; /* its parameters hold {component}s */
-  uint64_t n_groups; /* that it processes */
+  char *folder;       /* below OUT: "images" or "steps/NAME" */
+  bool placeholders;  /* its parameters hold {component}s */
+  uint64_t n_groups;  /* that it processes */
+  uint64_t canary;    /* the deepest of them */
+  uint32_t n_deepest; /* its slices */
 };
 
 struct pf_group {
@@ -128,9 +130,11 @@ size_t pf_plan_yield(const struct pf_plan *plan,
 /* Whether planes that the step's slice filters leave out stay in its result,
  * unchanged. */
 bool pf_plan_keeps_rest(const struct pf_plan_step *step);
-/* The planes of a step's result; `out` has room for group->n. */
+/* The planes of a step's result in a group of which pf_plan_flow() said
+ * `flow`; `out` has room for group->n. */
 size_t pf_plan_result_slices(const struct pf_plan *plan, size_t step,
-                             const struct pf_group *group, uint32_t *out);
+                             const struct pf_group *group,
+                             const enum pf_flow *flow, uint32_t *out);
 
 /* plan_steps.c, plan_groups.c, plan_names.c: parts of compiling. Errors go
  * into the report. */
@@ -140,6 +144,9 @@ int pf_plan_make_groups(struct pf_plan *plan, struct pf_report *report,
                         struct pf_error *err);
 int pf_plan_check_names(struct pf_plan *plan, struct pf_report *report,
                         struct pf_error *err);
+/* plan_survey.c: counts of groups, canaries, `with`; reports what is wrong. */
+int pf_plan_survey(struct pf_plan *plan, struct pf_report *report,
+                   struct pf_error *err);
 void pf_filter_free(struct pf_filter *filters, size_t n);
 
 /*
@@ -151,9 +158,11 @@ char *pf_plan_output_name(const struct pf_plan *plan,
                           const struct pf_slice *slice);
 
 /* Append `text` with each {component} replaced by the slice's value; "{{" is
- * a brace; {out} is `out` (NULL: left as it is). */
+ * a brace; {out} is `out_dir` (NULL: left as it is). `in_name`: a value's
+ * slashes become `_`, because they are no folders. */
 void pf_plan_fill(const struct pf_plan *plan, const struct pf_slice *slice,
-                  const char *out_dir, const char *text, struct pf_buf *out);
+                  const char *out_dir, bool in_name, const char *text,
+                  struct pf_buf *out);
 bool pf_has_placeholder(const struct pf_json_doc *doc,
                         const struct cJSON *value);
 

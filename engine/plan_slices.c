@@ -59,15 +59,16 @@ bool pf_plan_keeps_rest(const struct pf_plan_step *step) {
 }
 
 size_t pf_plan_result_slices(const struct pf_plan *plan, size_t s,
-                             const struct pf_group *group, uint32_t *out) {
+                             const struct pf_group *group,
+                             const enum pf_flow *flow, uint32_t *out) {
   const struct pf_plan_step *step = &plan->steps[s];
   size_t n = group->n;
   if (step->input >= 0)
-    n = pf_plan_result_slices(plan, (size_t)step->input, group, out);
+    n = pf_plan_result_slices(plan, (size_t)step->input, group, flow, out);
   else
     for (uint32_t i = 0; i < group->n; i++)
       out[i] = group->first + i;
-  if (pf_plan_keeps_rest(step))
+  if (flow[s] == PF_FLOW_PASSED || pf_plan_keeps_rest(step))
     return n;
   n = pf_plan_choose(plan, step, out, n, out);
   return pf_plan_yield(plan, step, out, n, out);

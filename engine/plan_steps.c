@@ -240,6 +240,21 @@ static void check_along(struct pf_plan *plan, struct pf_plan_step *step,
                         pf_component_name(step->yields.along));
 }
 
+/* Whether the step's stack is in the order that the first step chose. */
+static bool same_order(const struct pf_plan *plan,
+                       const struct pf_plan_step *step) {
+  size_t at = 0;
+  for (size_t k = 0; k < step->spec->n_stack; k++) {
+    if (!(step->mask & PF_BIT(step->spec->stack[k])))
+      continue;
+    while (at < plan->n_order && plan->order_of[at] != step->spec->stack[k])
+      at++;
+    if (at == plan->n_order)
+      return false;
+  }
+  return true;
+}
+
 /* The first step decides how the plan groups; the others must agree. */
 static void group_step(struct pf_plan *plan, size_t i,
                        struct pf_report *report) {
@@ -262,6 +277,12 @@ static void group_step(struct pf_plan *plan, size_t i,
   check_along(plan, step, report);
   if (identity != plan->identity)
     report_regroup(plan, step, identity, report);
+  else if (!same_order(plan, step))
+    (void)pf_report_add(report, false, plan->pipeline->doc,
+                        member(step, "stack"), false,
+                        "step \"%s\" orders its stack unlike the steps "
+                        "before it: that is not supported yet",
+                        step->spec->name);
   step->lost = lost | lost_by(step);
 }
 

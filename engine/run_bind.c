@@ -36,8 +36,8 @@ static void fill_value(const struct pf_runner *runner,
   struct pf_buf text = {0};
   switch (pf_json_type(doc, value)) {
   case PF_JSON_STRING:
-    pf_plan_fill(runner->plan, slice, runner->out_dir, pf_json_string(value),
-                 &text);
+    pf_plan_fill(runner->plan, slice, runner->out_dir, false,
+                 pf_json_string(value), &text);
     pf_buf_json(out, pf_buf_text(&text));
     out->failed |= text.failed;
     pf_buf_free(&text);
