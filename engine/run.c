@@ -58,22 +58,46 @@ static bool next_selected_locked(struct pf_runner *runner, uint64_t *from) {
   return false;
 }
 
-/* The deepest group first; after it others, far from it. */
-static bool next_canary_locked(struct pf_runner *runner, uint64_t *id) {
-  uint64_t from = runner->plan->canary;
-  size_t max = sizeof(runner->canaries) / sizeof(runner->canaries[0]);
-  if (runner->n_canaries == max)
-    return false;
-  if (runner->n_canaries) {
-    from = runner->plan->n_all / 2;
-    if (!next_selected_locked(runner, &from)) {
-      from = 0;
-      if (!next_selected_locked(runner, &from))
-        return false;
-    }
+/* The first step that no canary has shown to work; n_steps: none. */
+static size_t untried_locked(const struct pf_runner *runner) {
+  size_t s = 0;
+  while (s < runner->plan->n_steps &&
+         (runner->tried[s] || !runner->plan->steps[s].n_groups))
+    s++;
+  return s;
+}
+
+/* A group that the step processes, from the middle of the plate on. */
+static bool other_canary_locked(struct pf_worker *worker, size_t s,
+                                uint64_t *id) {
+  struct pf_runner *runner = worker->runner;
+  const struct pf_plan *plan = runner->plan;
+  struct pf_group group;
+  for (uint64_t i = 0; i < plan->n_all; i++) {
+    *id = (plan->n_all / 2 + i) % plan->n_all;
+    pf_plan_group(plan, *id, &group);
+    if (was_canary_locked(runner, *id) || !pf_plan_selects(plan, &group))
+      continue;
+    pf_plan_flow(plan, &group, worker->flow);
+    if (worker->flow[s] == PF_FLOW_RUNS)
+      return true;
   }
-  *id = from;
-  runner->canaries[runner->n_canaries++] = from;
+  return false;
+}
+
+/* The deepest group first, then the deepest that a step processes which was
+ * not tried yet; where that one could not be read or failed, another. */
+static bool next_canary_locked(struct pf_worker *worker, uint64_t *id) {
+  struct pf_runner *runner = worker->runner;
+  size_t max = sizeof(runner->canaries) / sizeof(runner->canaries[0]);
+  size_t s = untried_locked(runner);
+  if (runner->n_canaries == max || s == runner->plan->n_steps)
+    return false;
+  *id = runner->n_canaries ? runner->plan->steps[s].canary
+                           : runner->plan->canary;
+  if (was_canary_locked(runner, *id) && !other_canary_locked(worker, s, id))
+    return false;
+  runner->canaries[runner->n_canaries++] = *id;
   return true;
 }
 
@@ -89,9 +113,9 @@ static bool take_locked(struct pf_worker *worker, uint64_t *id, bool *canary) {
   if (runner->phase == PF_PHASE_STOP || stop_asked(runner))
     return false;
   *canary = runner->phase == PF_PHASE_CANARY;
-  if (*canary && next_canary_locked(runner, id))
+  if (*canary && next_canary_locked(worker, id))
     return true;
-  if (*canary) { /* nothing is left to try it on */
+  if (*canary) { /* all steps were tried, or nothing is left to try them on */
     runner->phase = PF_PHASE_RUN;
     *canary = false;
     (void)pthread_cond_broadcast(&runner->changed);
@@ -150,13 +174,12 @@ static void copy_failure_locked(struct pf_runner *runner,
 static void judge_canary_locked(struct pf_runner *runner,
                                 const struct pf_record *record) {
   bool last = runner->n_canaries >= runner->plan->n_groups;
-  if (record->status == PF_STATUS_DONE ||
-      record->status == PF_STATUS_EXCLUDED) {
-    if (runner->phase == PF_PHASE_CANARY)
-      runner->phase = PF_PHASE_RUN;
-    (void)pthread_cond_broadcast(&runner->changed);
-    return;
-  }
+  for (size_t i = 0; i < record->n_tasks; i++)
+    if (record->tasks[i].status == PF_STATUS_DONE ||
+        record->tasks[i].status == PF_STATUS_EXCLUDED)
+      runner->tried[record->tasks[i].step] = true;
+  if (record->status == PF_STATUS_DONE)
+    runner->n_failures_of_canary = 0;
   if (record->status != PF_STATUS_FAILED || !record->error.step)
     return;
   if (runner->n_failures_of_canary++ == 0 && !last)
@@ -404,15 +427,14 @@ static void finish_step(struct pf_step_run *run) {
 
 static int start_runner(struct pf_runner *runner, struct pf_error *err) {
   int result = PF_OK;
-  (void)pthread_mutex_init(&runner->lock, NULL);
-  (void)pthread_cond_init(&runner->changed, NULL);
   runner->start = pf_os_seconds();
   runner->n_workers = runner->options->workers > 0 ? runner->options->workers
                                                    : pf_os_n_cores();
   if ((uint64_t)runner->n_workers > runner->plan->n_groups)
     runner->n_workers = (int)runner->plan->n_groups;
   runner->steps = calloc(runner->plan->n_steps, sizeof(*runner->steps));
-  if (!runner->steps)
+  runner->tried = calloc(runner->plan->n_steps, sizeof(*runner->tried));
+  if (!runner->steps || !runner->tried)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   for (size_t s = 0; s < runner->plan->n_steps && result == PF_OK; s++)
     result = start_step(runner, s, err);
@@ -423,6 +445,7 @@ static void finish_runner(struct pf_runner *runner) {
   for (size_t s = 0; runner->steps && s < runner->plan->n_steps; s++)
     finish_step(&runner->steps[s]);
   free(runner->steps);
+  free(runner->tried);
   for (size_t i = 0; i < runner->n_failures; i++)
     pf_error_clear(&runner->failures[i]);
   free(runner->stop_reason);
@@ -553,7 +576,10 @@ static int read_image(struct pf_array **out, const char *path,
 int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
            const char *out, const struct pf_run_options *options,
            struct pf_error *err) {
-  struct pf_runner runner = {.plan = plan, .options = options};
+  struct pf_runner runner = {.plan = plan,
+                             .options = options,
+                             .lock = PTHREAD_MUTEX_INITIALIZER,
+                             .changed = PTHREAD_COND_INITIALIZER};
   struct pf_log *own_log = NULL;
   char *out_dir = NULL;
   int result;

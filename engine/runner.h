@@ -46,7 +46,7 @@ struct pf_step_run {
 };
 
 enum pf_phase {
-  PF_PHASE_CANARY, /* one worker runs the canary, the others wait */
+  PF_PHASE_CANARY, /* one worker tries every step, the others wait */
   PF_PHASE_RUN,
   PF_PHASE_STOP /* no further group is begun */
 };
@@ -74,6 +74,7 @@ struct pf_runner {
   uint64_t next;         /* group id to look at next */
   uint64_t canaries[16]; /* groups that were run ahead */
   size_t n_canaries, n_failures_of_canary;
+  bool *tried; /* per step: a canary has shown it to work */
   uint64_t n_finished, n_running, n_status[PF_N_STATUSES];
   double first_task; /* pf_os_seconds() at the first call; 0: none yet */
   size_t n_failures;
