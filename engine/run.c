@@ -519,13 +519,13 @@ static int write_results(struct pf_runner *runner, struct pf_run_summary *sum,
   return result;
 }
 
-/* A run that its canary stopped has done nothing worth keeping: the next try
- * must not be refused for its journal. */
-static void forget_empty_run(struct pf_runner *runner,
-                             const struct pf_run_summary *sum) {
+/* A run that its canary stopped (nothing else gives 2) has done nothing worth
+ * keeping: the next try must not be refused for its journal. */
+static void forget_canaries(struct pf_runner *runner,
+                            const struct pf_run_summary *sum) {
   struct pf_error ignored = PF_ERROR_INIT;
   char *path;
-  if (sum->exit_status != 2 || sum->n_status[PF_STATUS_DONE])
+  if (sum->exit_status != 2)
     return;
   path = pf_os_join(runner->out_dir, "run.sqlite");
   pf_journal_close(&runner->journal);
@@ -602,7 +602,7 @@ int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
   if (result == PF_OK)
     result = write_results(&runner, summary, err);
   if (runner.journal && result == PF_OK)
-    forget_empty_run(&runner, summary);
+    forget_canaries(&runner, summary);
   pf_journal_close(&runner.journal);
   finish_runner(&runner);
   pf_log_destroy(&own_log);
