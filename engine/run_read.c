@@ -96,6 +96,13 @@ static int open_file(struct open_file *file, const struct pf_plate *plate,
   return result;
 }
 
+/* Pages behind the last one that the plate knows of are missed here. */
+static int check_last(const struct pf_plate *plate, struct pf_tiff *tiff,
+                      const struct pf_slice *slice, struct pf_error *err) {
+  uint32_t n = pf_plate_n_slices_in_file(plate, slice->file);
+  return slice->page + 1 == n ? pf_tiff_check_end(tiff, n, err) : PF_OK;
+}
+
 static int read_plane(struct pf_worker *worker, struct open_file *file,
                       const struct pf_slice *slice, struct pf_array *plane,
                       struct pf_tiff_tags *tags, struct pf_error *err) {
@@ -107,6 +114,8 @@ static int read_plane(struct pf_worker *worker, struct open_file *file,
     result =
         check_page(file->tiff, slice, pf_plate_format(plate, slice->format),
                    file->path, err);
+  if (result == PF_OK)
+    result = check_last(plate, file->tiff, slice, err);
   if (result == PF_OK)
     result =
         pf_tiff_read_pixels(file->tiff, pf_array_data(plane), n_bytes, err);

@@ -74,6 +74,10 @@ void pf_tiff_identify(const struct pf_tiff *tiff,
 int pf_tiff_page(struct pf_tiff *tiff, uint32_t page, uint32_t *width,
                  uint32_t *height, enum pf_dtype *dtype,
                  struct pf_error *err) PF_MUST_CHECK;
+/* Refuse a file that has more than `n_pages`, or a loop behind them: they
+ * would be lost without a word. */
+int pf_tiff_check_end(struct pf_tiff *tiff, uint32_t n_pages,
+                      struct pf_error *err) PF_MUST_CHECK;
 /*
  * Read the page that pf_tiff_page() went to into `pixels`, compact rows of
  * width * pf_dtype_size() bytes, native byte order (1-bit images become uint8

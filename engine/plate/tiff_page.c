@@ -224,6 +224,20 @@ static int go_to(struct pf_tiff *tiff, uint32_t page, struct pf_error *err) {
   return check_page(tiff, err);
 }
 
+int pf_tiff_check_end(struct pf_tiff *tiff, uint32_t n_pages,
+                      struct pf_error *err) {
+  int result;
+  if (n_pages == UINT32_MAX)
+    return PF_OK;
+  result = pf_tiff_chain_extend(tiff, n_pages + 1, err);
+  if (result != PF_OK || tiff->chain.n <= n_pages)
+    return result;
+  return pf_tiff_fail(tiff, 0, err,
+                      "it has more pages than the first file of its channel "
+                      "(%u)",
+                      n_pages);
+}
+
 int pf_tiff_page(struct pf_tiff *tiff, uint32_t page, uint32_t *width,
                  uint32_t *height, enum pf_dtype *dtype,
                  struct pf_error *err) {
