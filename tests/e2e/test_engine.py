@@ -1,15 +1,12 @@
 """The engine: which groups run, what their steps get, how they end."""
 
-import json
-import os
 import sqlite3
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tifffile
 from conftest import Run
-from plates import MAX, Work, below, hidden, native, python, ramp
+from plates import MAX, Work, below, hidden, native, python
 
 FAILS = """
 def bad_well(stack, info, well):
