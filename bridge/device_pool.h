@@ -21,6 +21,8 @@ struct pf_device_pool {
   int index;
   int (*take)(int index, size_t n_bytes, void **data, struct pf_error *err);
   void (*give)(int index, void *data, size_t n_bytes);
+  uint64_t total; /* the device's memory, a limit of its own; 0: unknown */
+  uint64_t keep;  /* most bytes that wait to be used again; 0: no bound */
   pthread_mutex_t lock;
   /* --- protected by lock */
   struct pf_pool_block *cached; /* the latest freed first */
@@ -28,11 +30,10 @@ struct pf_device_pool {
 };
 
 #define PF_DEVICE_POOL_INIT(ops_, index_, take_, give_)                       \
-  {.ops = (ops_),                                                             \
-   .index = (index_),                                                         \
-   .take = (take_),                                                           \
-   .give = (give_),                                                           \
-   .lock = PTHREAD_MUTEX_INITIALIZER}
+  {                                                                           \
+    .ops = (ops_), .index = (index_), .take = (take_), .give = (give_),       \
+    .lock = PTHREAD_MUTEX_INITIALIZER                                         \
+  }
 
 /* At least `n_bytes` for work queued to `stream` (NULL: for any, at once). */
 int pf_device_pool_alloc(struct pf_device_pool *pool, size_t n_bytes,
@@ -41,9 +42,15 @@ int pf_device_pool_alloc(struct pf_device_pool *pool, size_t n_bytes,
 /* Back, with the n_bytes that were asked for; `last` may be NULL. */
 void pf_device_pool_free(struct pf_device_pool *pool, void *data,
                          size_t n_bytes, struct pf_event *last);
-/* Give all that is cached and no longer in use back to the driver. */
+/* Back to the driver instead of the pool. */
+void pf_device_pool_discard(struct pf_device_pool *pool, void *data,
+                            size_t n_bytes);
+/* Give all that is cached back to the driver, each after its last use. */
 void pf_device_pool_clear(struct pf_device_pool *pool);
+/* Bytes, rounded up to the classes' sizes; either may be NULL. */
 void pf_device_pool_count(struct pf_device_pool *pool, uint64_t *n_used,
                           uint64_t *n_cached);
+/* Most bytes that the pool takes; 0: no limit is known. */
+uint64_t pf_device_pool_limit(const struct pf_device_pool *pool);
 
 #endif
