@@ -53,6 +53,11 @@ void pf_os_name_thread(const char *name) {
   (void)pthread_setname_np(pthread_self(), cut);
 }
 
+enum pf_code pf_os_write_code(int saved_errno) {
+  return saved_errno == ENOSPC || saved_errno == EDQUOT ? PF_EMISSING
+                                                        : PF_EWRITE;
+}
+
 static int make_dir(const char *path, struct pf_error *err) {
   struct stat st;
   int saved;
@@ -61,8 +66,8 @@ static int make_dir(const char *path, struct pf_error *err) {
   saved = errno;
   if (saved == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
     return PF_OK;
-  return pf_error_set(err, PF_EWRITE, "cannot make the folder %s: %s", path,
-                      strerror(saved));
+  return pf_error_set(err, pf_os_write_code(saved),
+                      "cannot make the folder %s: %s", path, strerror(saved));
 }
 
 int pf_os_make_dirs(const char *path, struct pf_error *err) {
@@ -244,7 +249,7 @@ int pf_os_write_file(const char *path, const void *bytes, size_t size,
     (void)unlink(temporary);
   free(temporary);
   if (failed)
-    return pf_error_set(err, PF_EWRITE, "cannot write %s: %s", path,
-                        strerror(saved));
+    return pf_error_set(err, pf_os_write_code(saved), "cannot write %s: %s",
+                        path, strerror(saved));
   return PF_OK;
 }

@@ -19,6 +19,9 @@ PF_API size_t pf_os_page_size(void);
 /* Name of the calling thread, cut to 15 bytes. */
 PF_API void pf_os_name_thread(const char *name);
 
+/* What a failed write is: PF_EMISSING where the disk or the quota is full,
+ * which concerns every later write too, else PF_EWRITE. */
+PF_API enum pf_code pf_os_write_code(int saved_errno);
 /* Make a folder and its parents; an existing folder is fine. */
 PF_API int pf_os_make_dirs(const char *path,
                            struct pf_error *err) PF_MUST_CHECK;

@@ -2,6 +2,7 @@
  * order of the plan, whatever the workers did. */
 #include "engine/runner.h"
 
+#include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -17,10 +18,12 @@ struct csv {
   char *temporary, *path;
   const char *name; /* below OUT */
   bool at_start;    /* of a line */
+  int saved_errno;  /* of the first failed write; 0: none */
 };
 
-static int csv_error(const struct csv *csv, struct pf_error *err) {
-  return pf_error_set(err, PF_EWRITE, "cannot write OUT/%s: %m", csv->name);
+static int csv_error(const struct csv *csv, int saved, struct pf_error *err) {
+  return pf_error_set(err, pf_os_write_code(saved), "cannot write OUT/%s: %s",
+                      csv->name, strerror(saved));
 }
 
 static int csv_open(struct csv *csv, const struct pf_runner *runner,
@@ -38,7 +41,7 @@ static int csv_open(struct csv *csv, const struct pf_runner *runner,
   if (result == PF_OK) {
     csv->file = fopen(csv->temporary, "we");
     if (!csv->file)
-      result = csv_error(csv, err);
+      result = csv_error(csv, errno, err);
   }
   free(folder);
   return result;
@@ -85,18 +88,19 @@ static void csv_int(struct csv *csv, long long x) {
 static void csv_line(struct csv *csv) {
   (void)fputc('\n', csv->file);
   csv->at_start = true;
+  if (!csv->saved_errno && ferror(csv->file))
+    csv->saved_errno = errno;
 }
 
 /* Rename into place after success, remove after failure. */
 static int csv_close(struct csv *csv, const struct pf_runner *runner,
                      int result, struct pf_error *err) {
-  bool failed = csv->file && ferror(csv->file);
-  if (csv->file && fclose(csv->file) != 0)
-    failed = true;
-  if (result == PF_OK && failed)
-    result = csv_error(csv, err);
+  if (csv->file && fclose(csv->file) != 0 && !csv->saved_errno)
+    csv->saved_errno = errno;
+  if (result == PF_OK && csv->saved_errno)
+    result = csv_error(csv, csv->saved_errno, err);
   if (result == PF_OK && rename(csv->temporary, csv->path) != 0)
-    result = csv_error(csv, err);
+    result = csv_error(csv, errno, err);
   if (result != PF_OK && csv->temporary)
     (void)remove(csv->temporary);
   if (result == PF_OK)

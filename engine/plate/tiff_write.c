@@ -52,6 +52,11 @@ static int PF_PRINTF(4, 5)
   return (int)code;
 }
 
+static int fail_errno(const struct pf_tiff_write *how, int saved,
+                      struct pf_error *err) {
+  return fail(how, pf_os_write_code(saved), err, "%s", strerror(saved));
+}
+
 static int check_image(const struct pf_tiff_write *how,
                        const struct pf_array *image, struct pf_error *err) {
   const int64_t *shape = pf_array_shape(image);
@@ -249,10 +254,10 @@ static int write_file(int fd, const struct pf_tiff_write *how,
     result = fail(how, PF_ENOMEM, err, "out of memory");
   else if (encode(&sink, how, source, description) != 0 ||
            pf_tiff_sink_flush(&sink) != 0)
-    result = fail(how, PF_EWRITE, err, "%s",
-                  sink.saved_errno   ? strerror(sink.saved_errno)
-                  : sink.log.text[0] ? sink.log.text
-                                     : "out of memory");
+    result = sink.saved_errno
+                 ? fail_errno(how, sink.saved_errno, err)
+                 : fail(how, PF_EWRITE, err, "%s",
+                        sink.log.text[0] ? sink.log.text : "out of memory");
   *n_bytes = sink.end;
   pf_tiff_sink_finish(&sink);
   free(description);
@@ -277,15 +282,15 @@ int pf_tiff_write(const struct pf_tiff_write *how, struct pf_array *image,
   fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
             0666);
   if (fd < 0) {
-    result = fail(how, PF_EWRITE, err, "%s", strerror(errno));
+    result = fail_errno(how, errno, err);
     goto out;
   }
   result = write_file(fd, how, &source, &size, err);
   /* Shares report a full disk when the file is closed. */
   if (close(fd) != 0 && result == PF_OK)
-    result = fail(how, PF_EWRITE, err, "%s", strerror(errno));
+    result = fail_errno(how, errno, err);
   if (result == PF_OK && rename(temporary, how->path) != 0)
-    result = fail(how, PF_EWRITE, err, "%s", strerror(errno));
+    result = fail_errno(how, errno, err);
   if (result != PF_OK)
     (void)unlink(temporary);
   else if (n_bytes)
