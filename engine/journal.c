@@ -6,7 +6,9 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bridge/os.h"
 #include "engine/schema.h"
@@ -58,11 +60,13 @@ struct row_insert {
 
 struct pf_journal {
   const struct pf_plan *plan;
+  const char *out_dir; /* borrowed */
   sqlite3 *db;
   sqlite3_stmt *statements[S_N];
   size_t n_inserts;
   struct row_insert *inserts;
   double seconds; /* spent writing; of the journal's thread */
+  bool is_ours;   /* this run made the tables, so it may remove the file */
   bool thread_started;
   pthread_t thread;
   pthread_mutex_t lock;
@@ -82,7 +86,10 @@ static int sql_error(struct pf_journal *journal, struct pf_error *err) {
     return pf_error_set(err, PF_EINVAL,
                         "another run is writing to this OUT (run.sqlite is "
                         "locked): wait for it or choose another folder");
-  if (code == SQLITE_FULL)
+  /* A full quota is an error of the disk to SQLite. */
+  if (code == SQLITE_FULL ||
+      (code == SQLITE_IOERR &&
+       pf_os_write_code(sqlite3_system_errno(journal->db)) == PF_EMISSING))
     return pf_error_set(err, PF_EMISSING,
                         "cannot write run.sqlite: no space is left");
   return pf_error_set(err, PF_EWRITE, "cannot write run.sqlite: %s", text);
@@ -291,20 +298,38 @@ static int write_record(struct pf_journal *journal,
 
 /* ---------------------------------------------------------------- thread */
 
-static void write_batch(struct pf_journal *journal, struct pf_record *batch,
-                        struct pf_error *err) {
+static int write_batch(struct pf_journal *journal, struct pf_record *batch,
+                       struct pf_error *err) {
   double start = pf_os_thread_cpu_seconds();
   int result = run_statement(journal, journal->statements[S_BEGIN], err);
   for (struct pf_record *r = batch; r && result == PF_OK; r = r->next)
     result = write_record(journal, r, err);
   if (result == PF_OK)
-    (void)run_statement(journal, journal->statements[S_COMMIT], err);
+    result = run_statement(journal, journal->statements[S_COMMIT], err);
+  if (result != PF_OK)
+    (void)sqlite3_exec(journal->db, "ROLLBACK", NULL, NULL, NULL);
   journal->seconds += pf_os_thread_cpu_seconds() - start;
+  return result;
 }
 
-static void free_batch(struct pf_record *batch) {
+/* What the journal does not list belongs to nobody: no later run would remove
+ * it, and its group is not known to be done. */
+static void disown(const struct pf_journal *journal,
+                   const struct pf_record *record) {
+  for (size_t i = 0; i < record->n_outputs; i++) {
+    char *path = pf_os_join(journal->out_dir, record->outputs[i].path);
+    if (path)
+      (void)unlink(path);
+    free(path);
+  }
+}
+
+static void free_batch(const struct pf_journal *journal,
+                       struct pf_record *batch, bool written) {
   while (batch) {
     struct pf_record *next = batch->next;
+    if (!written)
+      disown(journal, batch);
     pf_record_destroy(batch);
     batch = next;
   }
@@ -338,9 +363,9 @@ static void *journal_main(void *context) {
   while (!ended) {
     struct pf_error err = PF_ERROR_INIT;
     struct pf_record *batch = take_batch(journal, &ended);
-    if (batch && !pf_journal_failed(journal))
-      write_batch(journal, batch, &err);
-    free_batch(batch);
+    bool written = batch && !pf_journal_failed(journal) &&
+                   write_batch(journal, batch, &err) == PF_OK;
+    free_batch(journal, batch, written);
     if (err.code != PF_OK) {
       (void)pthread_mutex_lock(&journal->lock);
       journal->failed = true;
@@ -358,7 +383,7 @@ void pf_journal_push(struct pf_journal *journal, struct pf_record *record) {
     (void)pthread_cond_wait(&journal->room, &journal->lock);
   if (journal->failed) {
     (void)pthread_mutex_unlock(&journal->lock);
-    pf_record_destroy(record);
+    free_batch(journal, record, false);
     return;
   }
   if (journal->last)
@@ -421,6 +446,7 @@ static int open_database(struct pf_journal *journal, const char *path,
                                     : "out of memory");
   if (exec(journal, schema_sql, err) != PF_OK)
     return (int)err->code;
+  journal->is_ours = true;
   for (int i = 0; i < S_N; i++)
     if (sqlite3_prepare_v2(journal->db, sql_of[i], -1, &journal->statements[i],
                            NULL) != SQLITE_OK)
@@ -435,10 +461,13 @@ static int start_thread(struct pf_journal *journal, struct pf_error *err) {
   return PF_OK;
 }
 
+/* An empty file is left by a run that ended before its journal began: it
+ * lists nothing. */
 static int clear_way(const char *out_dir, const char *path, bool fresh,
                      struct pf_error *err) {
+  struct stat st;
   char *people;
-  if (!pf_os_is_file(path))
+  if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
     return PF_OK;
   if (fresh)
     return pf_journal_remove_outputs(out_dir, path, err);
@@ -464,6 +493,7 @@ int pf_journal_open(struct pf_journal **out, const char *out_dir,
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   }
   journal->plan = plan;
+  journal->out_dir = out_dir;
   (void)pthread_mutex_init(&journal->lock, NULL);
   (void)pthread_cond_init(&journal->wake, NULL);
   (void)pthread_cond_init(&journal->room, NULL);
@@ -472,9 +502,12 @@ int pf_journal_open(struct pf_journal **out, const char *out_dir,
     result = open_database(journal, path, err);
   if (result == PF_OK)
     result = start_thread(journal, err);
-  free(path);
-  if (result != PF_OK)
+  if (result != PF_OK) {
+    if (journal->is_ours)
+      (void)unlink(path);
     pf_journal_close(&journal);
+  }
+  free(path);
   *out = journal;
   return result;
 }
@@ -502,7 +535,7 @@ void pf_journal_close(struct pf_journal **journal_p) {
     return;
   (void)pf_journal_stop(journal, &err);
   pf_error_clear(&err);
-  free_batch(journal->first);
+  free_batch(journal, journal->first, false);
   for (int i = 0; i < S_N; i++)
     (void)sqlite3_finalize(journal->statements[i]);
   for (size_t i = 0; i < journal->n_inserts; i++)

@@ -18,13 +18,15 @@ struct sqlite3;
 
 /*
  * Open OUT/run.sqlite. One that is there already is refused (PF_EINVAL)
- * without `fresh`, which first removes what it lists, and only that.
+ * without `fresh`, which first removes what it lists, and only that. The
+ * journal borrows `out_dir` and the plan.
  */
 int pf_journal_open(struct pf_journal **out, const char *out_dir,
                     const struct pf_plan *plan, bool fresh,
                     struct pf_error *err) PF_MUST_CHECK;
 /* Hand a record over; waits while too many are queued. After the journal
- * failed it only frees. */
+ * failed it is freed, and its outputs are removed: nothing would list them.
+ */
 void pf_journal_push(struct pf_journal *journal, struct pf_record *record);
 /* Whether writing failed, for a run to stop early. */
 bool pf_journal_failed(struct pf_journal *journal);

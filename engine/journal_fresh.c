@@ -92,11 +92,24 @@ static int for_each_path(sqlite3 *db, const char *sql, const char *out_dir,
   return result;
 }
 
+/* A run that ended while it made its journal left no table in it. */
+static bool is_empty(sqlite3 *db) {
+  sqlite3_stmt *s = NULL;
+  bool empty = sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master", -1, &s,
+                                  NULL) == SQLITE_OK &&
+               sqlite3_step(s) == SQLITE_DONE;
+  (void)sqlite3_finalize(s);
+  return empty;
+}
+
 static int remove_listed(sqlite3 *db, const char *out_dir,
                          struct pf_error *err) {
   static const char outputs[] = "SELECT path FROM outputs";
   static const char files[] = "SELECT path FROM files";
-  int result = for_each_path(db, outputs, out_dir, remove_one, err);
+  int result = PF_OK;
+  if (is_empty(db))
+    return PF_OK;
+  result = for_each_path(db, outputs, out_dir, remove_one, err);
   if (result == PF_OK)
     result = for_each_path(db, files, out_dir, remove_one, err);
   if (result == PF_OK)

@@ -519,15 +519,11 @@ static int write_results(struct pf_runner *runner, struct pf_run_summary *sum,
   return result;
 }
 
-/* A run that its canary stopped (nothing else gives 2) has done nothing worth
- * keeping: the next try must not be refused for its journal. */
-static void forget_canaries(struct pf_runner *runner,
-                            const struct pf_run_summary *sum) {
+/* The next try must not be refused for the journal of a run that has done
+ * nothing worth keeping. */
+static void forget_run(struct pf_runner *runner) {
   struct pf_error ignored = PF_ERROR_INIT;
-  char *path;
-  if (sum->exit_status != 2)
-    return;
-  path = pf_os_join(runner->out_dir, "run.sqlite");
+  char *path = pf_os_join(runner->out_dir, "run.sqlite");
   pf_journal_close(&runner->journal);
   if (path)
     (void)!pf_journal_remove_outputs(runner->out_dir, path, &ignored);
@@ -601,8 +597,10 @@ int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
     result = run_workers(&runner, err);
   if (result == PF_OK)
     result = write_results(&runner, summary, err);
-  if (runner.journal && result == PF_OK)
-    forget_canaries(&runner, summary);
+  /* Nothing but a canary gives 2. */
+  if (runner.journal &&
+      (result == PF_OK ? summary->exit_status == 2 : !runner.n_finished))
+    forget_run(&runner);
   pf_journal_close(&runner.journal);
   finish_runner(&runner);
   pf_log_destroy(&own_log);
