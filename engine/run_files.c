@@ -135,18 +135,14 @@ static void component_names(struct csv *csv, const struct pf_plan *plan,
       csv_text(csv, pf_component_name((enum pf_component)c));
 }
 
-static void component_values(struct csv *csv, const struct pf_plan *plan,
-                             const struct pf_slice *slice, unsigned lost,
-                             unsigned n) {
-  for (unsigned c = 0; c < n; c++) {
-    uint32_t rank = slice->value[c];
-    if (!has_column(plan, (enum pf_component)c))
-      continue;
-    csv_text(csv,
-             rank == PF_NO_VALUE || (lost & PF_BIT(c))
-                 ? NULL
-                 : pf_plate_value(plan->plate, (enum pf_component)c, rank));
-  }
+/* Empty where the slice has no such component any more. */
+static void component_value(struct csv *csv, const struct pf_plan *plan,
+                            const struct pf_slice *slice, unsigned lost,
+                            enum pf_component c) {
+  uint32_t rank = slice->value[c];
+  csv_text(csv, rank == PF_NO_VALUE || (lost & PF_BIT(c))
+                    ? NULL
+                    : pf_plate_value(plan->plate, c, rank));
 }
 
 /* ---------------------------------------------------------- tables/NAME */
@@ -165,30 +161,90 @@ static void csv_cell(struct csv *csv, sqlite3_stmt *s, int at,
     csv_real(csv, sqlite3_column_double(s, at));
 }
 
-static int table_rows(struct pf_runner *runner, struct pf_schema *schema,
+/* A table that will be written: the i-th column of its schema that stands in
+ * a component's place, SIZE_MAX where there is none. */
+struct table {
+  struct pf_schema *schema;
+  size_t n; /* columns of the schema */
+  size_t place[PF_N_COMPONENTS];
+};
+
+static const char *column_name(const struct table *table, size_t i) {
+  size_t number;
+  enum pf_column_type type;
+  return pf_schema_column(table->schema, i, &number, &type);
+}
+
+/* What a table says of a stacked component goes where the component would. */
+static void table_init(struct table *table, const struct pf_plan *plan,
+                       struct pf_schema *schema) {
+  pf_schema_sort(schema);
+  table->schema = schema;
+  table->n = pf_schema_n_columns(schema);
+  for (unsigned c = 0; c < PF_N_COMPONENTS; c++) {
+    table->place[c] = SIZE_MAX;
+    if (!has_column(plan, (enum pf_component)c))
+      continue;
+    for (size_t i = 0; i < table->n; i++)
+      if (pf_component_find(column_name(table, i)) == (enum pf_component)c)
+        table->place[c] = i;
+  }
+}
+
+static bool is_placed(const struct table *table, size_t i) {
+  for (unsigned c = 0; c < PF_N_COMPONENTS; c++)
+    if (table->place[c] == i)
+      return true;
+  return false;
+}
+
+static void table_header(const struct table *table, const struct pf_plan *plan,
+                         struct csv *csv) {
+  component_names(csv, plan, PF_N_COMPONENTS);
+  for (size_t i = 0; i < table->n; i++)
+    if (!is_placed(table, i))
+      csv_text(csv, column_name(table, i));
+  csv_line(csv);
+}
+
+static void table_cell(const struct table *table, struct csv *csv,
+                       sqlite3_stmt *s, size_t i) {
+  size_t number = 0;
+  enum pf_column_type type = PF_COLUMN_INT;
+  (void)pf_schema_column(table->schema, i, &number, &type);
+  csv_cell(csv, s, (int)number + 2, type);
+}
+
+static void table_row(const struct table *table, const struct pf_plan *plan,
+                      struct csv *csv, sqlite3_stmt *s) {
+  const struct pf_slice *slice;
+  struct pf_group group;
+  pf_plan_group(plan, (uint64_t)sqlite3_column_int64(s, 0), &group);
+  slice = pf_plan_slice(plan, group.first);
+  for (unsigned c = 0; c < PF_N_COMPONENTS; c++)
+    if (!has_column(plan, (enum pf_component)c))
+      continue;
+    else if (table->place[c] < table->n)
+      table_cell(table, csv, s, table->place[c]);
+    else
+      component_value(csv, plan, slice, plan->stacked, (enum pf_component)c);
+  for (size_t i = 0; i < table->n; i++)
+    if (!is_placed(table, i))
+      table_cell(table, csv, s, i);
+  csv_line(csv);
+}
+
+static int table_rows(struct pf_runner *runner, const struct table *table,
                       struct csv *csv, struct pf_error *err) {
-  size_t n = pf_schema_n_columns(schema);
   sqlite3_stmt *s = NULL;
   struct pf_buf sql = {0};
   int result, code = SQLITE_DONE;
   pf_buf_printf(&sql, "SELECT * FROM \"table_%s\" ORDER BY grp, row",
-                pf_schema_name(schema));
+                pf_schema_name(table->schema));
   result = pf_buf_ok(&sql) ? prepare(runner, sql.data, &s, err)
                            : pf_error_set(err, PF_ENOMEM, "out of memory");
-  while (result == PF_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-    struct pf_group group;
-    pf_plan_group(runner->plan, (uint64_t)sqlite3_column_int64(s, 0), &group);
-    component_values(csv, runner->plan,
-                     pf_plan_slice(runner->plan, group.first),
-                     runner->plan->stacked, PF_N_COMPONENTS);
-    for (size_t i = 0; i < n; i++) {
-      size_t number = 0;
-      enum pf_column_type type = PF_COLUMN_INT;
-      (void)pf_schema_column(schema, i, &number, &type);
-      csv_cell(csv, s, (int)number + 2, type);
-    }
-    csv_line(csv);
-  }
+  while (result == PF_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
+    table_row(table, runner->plan, csv, s);
   if (result == PF_OK && code != SQLITE_DONE)
     result = pf_error_set(err, PF_EWRITE, "cannot read run.sqlite: %s",
                           sqlite3_errmsg(pf_journal_db(runner->journal)));
@@ -215,20 +271,15 @@ static int write_table(struct pf_runner *runner, struct pf_schema *schema,
                        struct pf_error *err) {
   struct pf_buf name = {0};
   struct csv csv = {0};
+  struct table table;
   int result;
+  table_init(&table, runner->plan, schema);
   pf_buf_printf(&name, "tables/%s.csv", pf_schema_name(schema));
   result = csv_open(&csv, runner, pf_buf_text(&name), err);
-  pf_schema_sort(schema);
   if (result == PF_OK) {
-    component_names(&csv, runner->plan, PF_N_COMPONENTS);
-    for (size_t i = 0; i < pf_schema_n_columns(schema); i++) {
-      size_t number = 0;
-      enum pf_column_type type = PF_COLUMN_INT;
-      csv_text(&csv, pf_schema_column(schema, i, &number, &type));
-    }
-    csv_line(&csv);
+    table_header(&table, runner->plan, &csv);
     if (has_rows(runner, schema))
-      result = table_rows(runner, schema, &csv, err);
+      result = table_rows(runner, &table, &csv, err);
   }
   result = csv_close(&csv, runner, result, err);
   pf_buf_free(&name);
@@ -321,8 +372,10 @@ static void end_field(struct images *images) {
   if (!images->field.open)
     return;
   pf_plan_group(plan, images->field.first, &group);
-  component_values(&images->csv, plan, pf_plan_slice(plan, group.first),
-                   plan->stacked, PF_CHANNEL);
+  for (unsigned c = 0; c < PF_CHANNEL; c++)
+    if (has_column(plan, (enum pf_component)c))
+      component_value(&images->csv, plan, pf_plan_slice(plan, group.first),
+                      plan->stacked, (enum pf_component)c);
   csv_text(&images->csv, pf_status_name(images->field.worst));
   csv_text(&images->csv, images->field.reason);
   for (size_t i = 0; i < images->n_counters; i++) {
@@ -478,14 +531,9 @@ static void index_row(struct pf_runner *runner, struct csv *csv,
     return;
   csv_text(csv, path + strlen("images/"));
   csv_int(csv, 0);
-  for (unsigned c = 0; c < PF_N_COMPONENTS; c++) {
-    uint32_t rank = slice->value[c];
-    bool lost = plan->steps[step].lost & PF_BIT(c);
-    csv_text(csv,
-             lost || rank == PF_NO_VALUE
-                 ? NULL
-                 : pf_plate_value(plan->plate, (enum pf_component)c, rank));
-  }
+  for (unsigned c = 0; c < PF_N_COMPONENTS; c++)
+    component_value(csv, plan, slice, plan->steps[step].lost,
+                    (enum pf_component)c);
   csv_line(csv);
 }
 

@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Columns that tables/NAME.csv has already. A stacked component is none: what
+ * a table says of it is what stands there. */
+static bool is_taken(const struct pf_plan *plan, enum pf_component c) {
+  if (c == PF_N_COMPONENTS || (plan->stacked & PF_BIT(c)))
+    return false;
+  return c == PF_PLATE || c == PF_WELL || c == PF_SITE ||
+         (plan->identity & PF_BIT(c));
+}
+
 static int check_names(const struct pf_plan *plan,
                        const struct pf_table *table, const char *name,
                        struct pf_error *err) {
   for (size_t c = 0; c < table->n_columns; c++) {
-    enum pf_component component = pf_component_find(table->columns[c].name);
-    if (component < PF_N_COMPONENTS && (plan->identity & PF_BIT(component)))
+    if (is_taken(plan, pf_component_find(table->columns[c].name)))
       return pf_error_set(
           err, PF_ESTEP,
           "table \"%s\" has a column \"%s\", which is the name "

@@ -153,15 +153,23 @@ static int add_component_columns(const struct slicewise *s,
   return PF_OK;
 }
 
-/* The columns of all planes' tables, widening integer to real. */
+/* The columns of all planes' tables behind those of the components, widening
+ * integer to real. */
 static int add_columns(const struct slicewise *s, size_t t,
                        struct pf_table *to, struct pf_error *err) {
+  size_t n_components = to->n_columns;
   for (size_t z = 0; z < s->n; z++) {
     const struct pf_table *from = s->results[z].tables[t];
     for (size_t c = 0; c < from->n_columns; c++) {
       size_t have = find_column(to, from->columns[c].name);
       int result = PF_OK;
-      if (have == to->n_columns)
+      if (have < n_components)
+        result = pf_error_set(err, PF_ESTEP,
+                              "the table has a column \"%s\", which says "
+                              "already which slice a row is of: call it "
+                              "something else",
+                              from->columns[c].name);
+      else if (have == to->n_columns)
         result = pf_table_add_column(to, from->columns[c].name,
                                      from->columns[c].type, err);
       else if (to->columns[have].type == PF_COLUMN_INT &&
