@@ -16,6 +16,7 @@ struct job {
   uint32_t *positions; /* planes that the step takes */
   size_t n;
   struct pf_array *stack; /* that the step gets */
+  size_t n_levels; /* of that, on the canary, where its cast is judged */
   struct pf_with_array *with;
   struct pf_group_info info;
   struct pf_result result;
@@ -172,6 +173,13 @@ static void note_first_task(struct pf_runner *runner, double now) {
   (void)pthread_mutex_unlock(&runner->lock);
 }
 
+/* Before the call: the step may write into its stack. */
+static void count_levels(struct job *job, enum pf_cast_mode mode) {
+  if (mode == PF_CAST_PRESERVE && job->step->result == PF_RESULT_IMAGE &&
+      job->step->dtype_type == PF_DTYPE_NONE)
+    job->n_levels = pf_run_count_levels(job->stack);
+}
+
 static int call_step(struct job *job, struct pf_step_instance *instance,
                      struct pf_task_row *task, bool canary,
                      struct pf_error *err) {
@@ -253,7 +261,12 @@ static size_t expected_depth(struct job *job) {
 static int take_stack(struct job *job, enum pf_cast_mode mode, bool canary,
                       struct pf_error *err) {
   struct pf_array *stack = job->result.stack;
-  struct pf_array *input = job->stack;
+  const struct pf_expect expect = {.input = job->stack,
+                                   .dtype = job->input->dtype,
+                                   .mode = mode,
+                                   .n_planes = expected_depth(job),
+                                   .n_levels = job->n_levels,
+                                   .canary = canary};
   bool merge = pf_plan_keeps_rest(job->step) && job->n < job->input->n;
   int result;
   if (!stack)
@@ -263,8 +276,7 @@ static int take_stack(struct job *job, enum pf_cast_mode mode, bool canary,
                         "\"none\"",
                         pf_result_kind_name(job->step->result));
   job->result.stack = NULL;
-  result = pf_run_check(job->worker, job->s, &stack, input, job->input->dtype,
-                        mode, expected_depth(job), canary, err);
+  result = pf_run_check(job->worker, job->s, &stack, &expect, err);
   if (result == PF_OK && merge)
     result = merge_rest(job, &stack, err);
   if (result != PF_OK) {
@@ -306,6 +318,8 @@ static int run_job(struct job *job, const struct pf_group *group,
   if (result == PF_OK)
     result = pf_run_info(job->worker, group, job->s, job->positions, job->n,
                          &job->info, err);
+  if (result == PF_OK && canary)
+    count_levels(job, mode);
   if (result == PF_OK)
     result = call_step(job, instance, task, canary, err);
   if (result == PF_OK && job->step->result != PF_RESULT_NONE)

@@ -71,9 +71,7 @@ static int check_shape(const struct pf_plan_step *step,
 
 enum { N_SAMPLED = 1 << 16, MANY_LEVELS = 16 };
 
-/* Distinct values among at most 65536 elements, evenly spread. 0 without
- * memory: then nothing is judged. */
-static size_t count_levels(struct pf_array *array) {
+size_t pf_run_count_levels(struct pf_array *array) {
   struct pf_array *as_double = NULL;
   struct pf_key_set set = {0};
   int64_t n = pf_array_size(array), step;
@@ -114,16 +112,15 @@ static bool in_unit_range(const struct pf_array *a) {
 /* The canary: a float result of many levels that the cast made a few, while
  * the input had many, is a filter whose scale is not the camera's. */
 static int check_levels(struct pf_array *before, struct pf_array *after,
-                        const struct pf_array *input, struct pf_error *err) {
-  size_t had, got, in;
+                        size_t in, struct pf_error *err) {
+  size_t had, got;
   if (!pf_dtype_is_float(pf_array_dtype(before)) ||
       pf_dtype_is_float(pf_array_dtype(after)))
     return PF_OK;
-  had = count_levels(before);
-  got = count_levels(after);
+  had = pf_run_count_levels(before);
+  got = pf_run_count_levels(after);
   if (had < MANY_LEVELS || got * 10 > had)
     return PF_OK;
-  in = count_levels((struct pf_array *)(uintptr_t)input);
   if (in < MANY_LEVELS || got * 10 > in)
     return PF_OK;
   return pf_error_set(
@@ -193,28 +190,25 @@ static void add_stats(struct pf_step_run *run,
 }
 
 int pf_run_check(struct pf_worker *worker, size_t s, struct pf_array **stack,
-                 const struct pf_array *input, enum pf_dtype dtype,
-                 enum pf_cast_mode mode, size_t n_expected, bool canary,
-                 struct pf_error *err) {
+                 const struct pf_expect *expect, struct pf_error *err) {
   const struct pf_plan_step *step = &worker->runner->plan->steps[s];
   struct pf_cast_stats stats = {0, 0, 0};
   struct pf_array *before = NULL;
-  int result = check_shape(step, *stack, input, n_expected, err);
+  int result = check_shape(step, *stack, expect->input, expect->n_planes, err);
   if (result != PF_OK) {
     /* Not what the pipeline says: every group would show the same. */
-    if (canary && err)
+    if (expect->canary && err)
       err->code = PF_EINVAL;
     return err ? (int)err->code : result;
   }
-  if (canary && mode == PF_CAST_PRESERVE && step->result == PF_RESULT_IMAGE &&
-      step->dtype_type == PF_DTYPE_NONE)
+  if (expect->n_levels)
     before = pf_array_ref(*stack);
   if (step->result == PF_RESULT_LABELS)
     result = cast_labels(stack, err);
   else
-    result = cast_image(step, stack, dtype, mode, &stats, err);
+    result = cast_image(step, stack, expect->dtype, expect->mode, &stats, err);
   if (result == PF_OK && before)
-    result = check_levels(before, *stack, input, err);
+    result = check_levels(before, *stack, expect->n_levels, err);
   pf_array_unref(&before);
   add_stats(&worker->runner->steps[s], &stats);
   return result;

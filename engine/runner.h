@@ -134,11 +134,23 @@ int pf_run_step(struct pf_worker *worker, const struct pf_group *group,
 /* run_write.c: save the result of a step. */
 int pf_run_write(struct pf_worker *worker, size_t s, struct pf_record *record,
                  struct pf_error *err) PF_MUST_CHECK;
+/* What a result is held against. */
+struct pf_expect {
+  const struct pf_array *input; /* for its shape; the step may have written
+                                 * into its elements */
+  enum pf_dtype dtype;          /* that `preserve` goes back to */
+  enum pf_cast_mode mode;
+  size_t n_planes;
+  size_t n_levels; /* of the input before the call; 0: not judged */
+  bool canary;
+};
 /* run_check.c: shape, depth, element type of a result; may replace *stack. */
 int pf_run_check(struct pf_worker *worker, size_t s, struct pf_array **stack,
-                 const struct pf_array *input, enum pf_dtype dtype,
-                 enum pf_cast_mode mode, size_t n_expected, bool canary,
+                 const struct pf_expect *expect,
                  struct pf_error *err) PF_MUST_CHECK;
+/* Distinct values among at most 65536 elements, evenly spread. 0 without
+ * memory: then nothing is judged. */
+size_t pf_run_count_levels(struct pf_array *array);
 /* run_table.c: name, check and keep a call's tables in the record; *keep is
  * false where a `keep` rule drops the group. Takes the tables. */
 int pf_run_tables(struct pf_worker *worker, size_t s, struct pf_result *result,
