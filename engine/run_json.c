@@ -1,6 +1,7 @@
 /* OUT/run.json: what ran, with which versions, how long, and what to know. */
 #include "engine/runner.h"
 
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,15 @@ static void failures(const struct pf_run_summary *sum, struct pf_buf *out) {
   pf_buf_str(out, sum->n_failures ? "\n  ],\n" : "],\n");
 }
 
+/* As libraries saw it when they were loaded. */
+static int applied_threads(const struct pf_pipeline *pipeline) {
+  const char *given = getenv("OMP_NUM_THREADS");
+  long threads = pf_pipeline_threads(pipeline);
+  if (threads == 0 && given)
+    threads = strtol(given, NULL, 10);
+  return threads > 0 && threads <= INT_MAX ? (int)threads : 1;
+}
+
 static void about(struct pf_runner *runner, const struct pf_run_summary *sum,
                   struct pf_buf *out) {
   const struct pf_plan *plan = runner->plan;
@@ -159,7 +169,7 @@ static void about(struct pf_runner *runner, const struct pf_run_summary *sum,
                 pf_plate_n_slices(plan->plate),
                 pf_plate_n_left_out(plan->plate));
   pf_buf_printf(out, "  \"workers\": %d,\n  \"threads\": %d,\n",
-                runner->n_workers, pf_pipeline_threads(plan->pipeline));
+                runner->n_workers, applied_threads(plan->pipeline));
 }
 
 int pf_run_write_json(struct pf_runner *runner,

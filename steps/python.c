@@ -45,8 +45,8 @@ static int choose(const struct pf_python_options *options,
 }
 
 /*
- * Numerical libraries read these when they are loaded. What the user has set
- * stays. The program alone calls this, before it has threads.
+ * Numerical libraries read these when they are loaded. What the pipeline says
+ * wins, then what the user has set, then 1. The program alone calls this, before it has threads.
  */
 static int set_threads(int threads, struct pf_error *err) {
   static const char *const names[] = {
@@ -54,7 +54,7 @@ static int set_threads(int threads, struct pf_error *err) {
   char text[16];
   (void)snprintf(text, sizeof(text), "%d", threads > 0 ? threads : 1);
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-    if (setenv(names[i], text, 0) != 0)
+    if (setenv(names[i], text, threads > 0) != 0)
       return pf_error_set(err, PF_ENOMEM, "out of memory");
   return PF_OK;
 }

@@ -141,7 +141,7 @@ static void json_native(const struct pf_step_type *type, struct pf_buf *out) {
 static int python_steps(struct app *app, struct pf_json_doc **doc,
                         struct pf_error *err) {
   struct pf_python_options options = {.python = app->options.python,
-                                      .threads = 1};
+                                      .threads = 0};
   char *answer = NULL;
   int result =
       pf_python_describe(&answer, &options, "{\"entry_points\": true}", err);
@@ -250,7 +250,7 @@ static int print_python(struct app *app, const pf_json *step,
 
 static int explain_python(struct app *app, const char *name) {
   struct pf_python_options options = {.python = app->options.python,
-                                      .threads = 1};
+                                      .threads = 0};
   struct pf_error err = PF_ERROR_INIT;
   struct pf_json_doc *doc = NULL;
   struct pf_buf request = {0};

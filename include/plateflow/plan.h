@@ -59,7 +59,8 @@ PF_API void pf_plan_json(const struct pf_plan *plan, struct pf_buf *out);
 /* Whether any step is a Python function: then the interpreter must run before
  * pf_plan_check_functions(). */
 PF_API bool pf_pipeline_needs_python(const struct pf_pipeline *pipeline);
-/* The inner threads that the steps ask for (default 1). */
+/* The inner threads that the steps ask for; 0: none does, so that the user's
+ * environment decides, else 1. */
 PF_API int pf_pipeline_threads(const struct pf_pipeline *pipeline);
 
 #ifdef __cplusplus
