@@ -489,23 +489,11 @@ static void check_threads(const struct pf_pipeline *pipeline,
   }
 }
 
-int pf_plan_open_steps(struct pf_plan *plan, struct pf_report *report,
-                       struct pf_error *err) {
-  check_threads(plan->pipeline, report);
-  for (size_t i = 0; i < plan->n_steps; i++) {
-    int result = plan_step(plan, i, report, err);
-    if (result != PF_OK)
-      return result;
-    if (!plan->steps[i].step)
-      return PF_OK; /* reported; what follows cannot be judged */
-  }
-  return choose_outputs(plan, err);
-}
-
-int pf_plan_check_functions(const struct pf_pipeline *pipeline,
-                            struct pf_report *report, struct pf_error *err) {
-  check_threads(pipeline, report);
-  for (size_t i = 0; i < pipeline->n_steps; i++) {
+/* Steps `first` to `n`, each on its own. */
+static int check_functions(const struct pf_pipeline *pipeline, size_t first,
+                           size_t n, struct pf_report *report,
+                           struct pf_error *err) {
+  for (size_t i = first; i < n; i++) {
     struct pf_plan_step step = {.spec = &pipeline->steps[i]};
     int result = open_step(pipeline, step.spec, &step.step, report, err);
     if (result == PF_OK && step.step) {
@@ -519,6 +507,27 @@ int pf_plan_check_functions(const struct pf_pipeline *pipeline,
   return PF_OK;
 }
 
+int pf_plan_open_steps(struct pf_plan *plan, struct pf_report *report,
+                       struct pf_error *err) {
+  check_threads(plan->pipeline, report);
+  for (size_t i = 0; i < plan->n_steps; i++) {
+    int result = plan_step(plan, i, report, err);
+    if (result != PF_OK)
+      return result;
+    /* How the steps after it group cannot be judged, what they are can. */
+    if (!plan->steps[i].step)
+      return check_functions(plan->pipeline, i + 1, plan->n_steps, report,
+                             err);
+  }
+  return choose_outputs(plan, err);
+}
+
+int pf_plan_check_functions(const struct pf_pipeline *pipeline,
+                            struct pf_report *report, struct pf_error *err) {
+  check_threads(pipeline, report);
+  return check_functions(pipeline, 0, pipeline->n_steps, report, err);
+}
+
 bool pf_pipeline_needs_python(const struct pf_pipeline *pipeline) {
   for (size_t i = 0; i < pipeline->n_steps; i++)
     if (strncmp(pipeline->steps[i].function, "native:", 7) != 0)
@@ -527,7 +536,7 @@ bool pf_pipeline_needs_python(const struct pf_pipeline *pipeline) {
 }
 
 int pf_pipeline_threads(const struct pf_pipeline *pipeline) {
-  int threads = 1;
+  int threads = 0;
   for (size_t i = 0; i < pipeline->n_steps; i++)
     if (pipeline->steps[i].threads > threads)
       threads = pipeline->steps[i].threads;
