@@ -58,6 +58,12 @@ static const struct option_row rows[] = {
      "the interpreter or environment to use"},
     {"json", 0, FLAG, AT(json), CMD_CHECK | CMD_PLAN | CMD_INSPECT | CMD_STEPS,
      NULL, "print one JSON object"},
+    {"layout", 0, TEXT, AT(layout), CMD_INSPECT, "NAME",
+     "how to read the names (default: auto)"},
+    {"pattern", 0, TEXT, AT(pattern), CMD_INSPECT, "PATTERN",
+     "of the names, for --layout pattern"},
+    {"pages", 0, TEXT, AT(pages), CMD_INSPECT, "COMPONENT",
+     "what the pages of a file are: z, channel or timepoint"},
     {"deep", 0, FLAG, AT(deep), CMD_INSPECT, NULL,
      "open the header of every file"},
     {"verbose", 'v', FLAG, AT(verbose), CMD_INSPECT, NULL,
@@ -165,6 +171,9 @@ static int split_values(struct options *options, struct pf_only *only,
   only->values = values;
   if (!values)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
+  if (text[strspn(text, ",")] == '\0')
+    return pf_error_set(err, PF_EINVAL, "--only: no value after \"%s=\"",
+                        pf_component_name(only->component));
   while (*text) {
     size_t n = strcspn(text, ",");
     if (n) {
