@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A step of the pipeline being checked. */
 struct at {
@@ -211,13 +212,24 @@ static void check_result(const struct at *at) {
 
 /* ----------------------------------------------------------------- tables */
 
-/* Whether step `j` has the table, before its table number `n`. */
+/* Whether the step has the table, before its table number `n`. */
 static bool has_table(const struct pf_step_spec *spec, size_t n,
                       const char *name) {
   for (size_t k = 0; k < n && k < spec->n_tables; k++)
     if (strcmp(spec->tables[k], name) == 0)
       return true;
   return false;
+}
+
+/* The table that takes the name, before table number `n`, or NULL. Names that
+ * differ in case alone are one table to the journal, and one file on some
+ * shares. */
+static const char *find_clash(const struct pf_step_spec *spec, size_t n,
+                              const char *name) {
+  for (size_t k = 0; k < n && k < spec->n_tables; k++)
+    if (strcasecmp(spec->tables[k], name) == 0)
+      return spec->tables[k];
+  return NULL;
 }
 
 static void check_tables(const struct at *at) {
@@ -227,12 +239,15 @@ static void check_tables(const struct at *at) {
     /* Elements that were refused have no table. */
     while (!pf_json_string(v) || strcmp(pf_json_string(v), name) != 0)
       v = pf_json_next(v);
-    for (size_t j = 0; j <= at->i; j++)
-      if (has_table(step_at(at, j), j == at->i ? k : SIZE_MAX, name)) {
-        pf_complain(at->r, v, false,
-                    "the table \"%s\" is in steps[%zu] already", name, j);
-        break;
-      }
+    for (size_t j = 0; j <= at->i; j++) {
+      const char *other =
+          find_clash(step_at(at, j), j == at->i ? k : SIZE_MAX, name);
+      if (!other)
+        continue;
+      pf_complain(at->r, v, false, "the table \"%s\" is in steps[%zu] already",
+                  other, j);
+      break;
+    }
     v = pf_json_next(v);
   }
 }

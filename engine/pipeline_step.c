@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static void step_init(struct pf_step_spec *spec, const pf_json *value) {
   *spec = (struct pf_step_spec){.input_memory_type = PF_MEM_NONE,
@@ -327,7 +328,7 @@ void pf_read_tables(struct pf_reader *r, const struct pf_key *key,
     char *name = read_name(r, v,
                            "a table's name of at most 64 letters, digits, _, "
                            ". and -, starting with a letter, a digit or _");
-    if (name && strcmp(name, "images") == 0)
+    if (name && strcasecmp(name, "images") == 0)
       pf_complain(
           r, v, false,
           "the table \"images\" is plateflow's own: one row per field");

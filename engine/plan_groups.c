@@ -189,7 +189,11 @@ static uint64_t sibling_key(const struct pf_plan *plan,
   key = key << 20 | ((slice->value[PF_PLATE] + 1) & 0xfffff);
   if (plan->identity & PF_BIT(PF_CHANNEL))
     key = key << 20 | ((slice->value[PF_CHANNEL] + 1) & 0xfffff);
-  return key;
+  /* A lone plane is no stack with holes. */
+  for (size_t k = 0; k < plan->n_order; k++)
+    if (slice->value[plan->order_of[k]] != PF_NO_VALUE)
+      return key << 1 | 1;
+  return key << 1;
 }
 
 static uint64_t slice_key(const struct pf_plan *plan,

@@ -12,8 +12,8 @@ struct job {
   struct pf_worker *worker;
   const struct pf_plan_step *step;
   size_t s;
-  struct pf_value *input;
-  uint32_t *positions; /* planes that the step takes */
+  struct pf_value *input; /* its stack is gone once it is handed over */
+  uint32_t *positions;    /* planes that the step takes */
   size_t n;
   struct pf_array *stack; /* that the step gets */
   size_t n_levels; /* of that, on the canary, where its cast is judged */
@@ -77,9 +77,8 @@ static int cast_stack(struct job *job, struct pf_error *err) {
 static int own_stack(struct job *job, struct pf_error *err) {
   struct pf_array *copy = NULL;
   int result;
-  if (job->input->n_consumers <= 1 && job->stack == job->input->stack &&
-      !pf_plan_keeps_rest(job->step))
-    pf_array_unref(&job->input->stack); /* handed over */
+  if (job->input->n_consumers <= 1 && !pf_plan_keeps_rest(job->step))
+    pf_array_unref(&job->input->stack); /* handed over, or cast already */
   if (job->step->traits->is_native || pf_array_is_writable(job->stack))
     return PF_OK;
   result = pf_array_copy(&copy, job->stack, err);
@@ -212,13 +211,30 @@ static int call_step(struct job *job, struct pf_step_instance *instance,
 
 /* ---------------------------------------------------------- the result */
 
+static int check_rest(const struct pf_array *stack,
+                      const struct pf_array *rest, struct pf_error *err) {
+  const int64_t *a = pf_array_shape(stack), *b = pf_array_shape(rest);
+  if (pf_array_dtype(stack) == pf_array_dtype(rest) && a[1] == b[1] &&
+      a[2] == b[2])
+    return PF_OK;
+  return pf_error_set(err, PF_ESTEP,
+                      "\"where\" leaves out planes of %lldx%lld %s, which "
+                      "cannot stay in one stack with a result of %lldx%lld "
+                      "%s: give the result their type with \"dtype\", or "
+                      "take all planes",
+                      (long long)b[2], (long long)b[1],
+                      pf_dtype_name(pf_array_dtype(rest)), (long long)a[2],
+                      (long long)a[1], pf_dtype_name(pf_array_dtype(stack)));
+}
+
 /* Planes that the slice filters left out stay, in their places. */
 static int merge_rest(struct job *job, struct pf_array **stack,
                       struct pf_error *err) {
   struct pf_value *in = job->input;
   struct pf_array **planes = calloc(in->n, sizeof(struct pf_array *));
   struct pf_array *merged = NULL;
-  int result = planes ? PF_OK : pf_error_set(err, PF_ENOMEM, "out of memory");
+  int result = planes ? check_rest(*stack, in->stack, err)
+                      : pf_error_set(err, PF_ENOMEM, "out of memory");
   size_t k = 0;
   for (size_t i = 0; i < in->n && result == PF_OK; i++) {
     bool taken = k < job->n && job->positions[k] == in->positions[i];

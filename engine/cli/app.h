@@ -17,6 +17,7 @@
 struct options {
   const char *out, *until, *python, *progress, *compression, *on_error;
   const char *format, *tables;
+  const char *layout, *pattern, *pages;
   int64_t workers;
   double tolerate;
   bool fresh, json, deep, verbose;

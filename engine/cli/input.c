@@ -77,7 +77,13 @@ int open_pipeline(struct app *app, struct input *input, const char *path) {
 
 void plate_options(const struct app *app, const struct pf_pipeline *p,
                    struct pf_plate_options *options) {
-  *options = (struct pf_plate_options){.deep = app->options.deep};
+  const struct options *o = &app->options;
+  *options = (struct pf_plate_options){.layout = o->layout,
+                                       .pattern = o->pattern,
+                                       .pages = o->pages,
+                                       .deep = o->deep};
+  if (o->pattern && !o->layout)
+    options->layout = "pattern";
   if (!p)
     return;
   options->layout = p->layout;
