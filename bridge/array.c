@@ -6,6 +6,7 @@
 
 #include "bridge/array_private.h"
 #include "bridge/host.h"
+#include "plateflow/device.h"
 
 /* Bytes that an array may reach to either side: more than any address space
  * has, and small enough that one step further does not overflow. */
@@ -163,6 +164,8 @@ static struct pf_array *assemble(const struct pf_array_desc *desc,
   atomic_init(&array->n_refs, 1);
   array->storage = storage;
   array->data = desc->data;
+  array->offset = 0;
+  array->event = NULL;
   array->size = layout->size;
   array->dtype = desc->dtype;
   array->memory_type = desc->memory_type;
@@ -186,8 +189,11 @@ static struct pf_storage *storage_create(void *block, size_t n_bytes,
   atomic_init(&storage->n_refs, 1);
   storage->block = block;
   storage->n_bytes = n_bytes;
+  storage->device = (struct pf_device){PF_DEVICE_HOST, 0};
   storage->release = release;
   storage->owner = owner;
+  atomic_init(&storage->uses, NULL);
+  storage->next = NULL;
   return storage;
 }
 
@@ -195,10 +201,27 @@ static void storage_unref(struct pf_storage *storage) {
   if (atomic_fetch_sub_explicit(&storage->n_refs, 1, memory_order_acq_rel) !=
       1)
     return;
-  if (storage->block)
+  if (atomic_load_explicit(&storage->uses, memory_order_relaxed))
+    pf_storage_release_after(storage);
+  else
+    pf_storage_release(storage, NULL);
+}
+
+void pf_storage_release(struct pf_storage *storage, struct pf_event *last) {
+  const struct pf_device from = storage->device;
+  const struct pf_device_ops *ops = NULL;
+  if (!storage->block) {
+    if (storage->release)
+      storage->release(storage->owner);
+  } else if (from.type == PF_DEVICE_HOST) {
     pf_host_free(storage->block, storage->n_bytes);
-  else if (storage->release)
-    storage->release(storage->owner);
+  } else if (from.type == PF_DEVICE_CUDA_HOST) {
+    ops = pf_device_ops(PF_DEVICE_CUDA);
+    ops->pinned_free(storage->block, storage->n_bytes);
+  } else {
+    ops = pf_device_ops((enum pf_device_kind)from.type);
+    ops->free(from.index, storage->block, storage->n_bytes, last);
+  }
   free(storage);
 }
 
@@ -228,6 +251,28 @@ int pf_array_create(struct pf_array **out, enum pf_dtype dtype, int ndim,
   pf_host_free(desc.data, n_bytes);
   return pf_error_set(err, PF_ENOMEM, "cannot allocate %zu bytes for an array",
                       n_bytes);
+}
+
+int pf_array_of_block(struct pf_array **out, const struct pf_array_desc *desc,
+                      struct pf_device from, size_t n_bytes,
+                      struct pf_error *err) {
+  struct pf_storage *storage = NULL;
+  struct layout layout;
+  int64_t strides[PF_MAX_NDIM];
+  int code = lay_out_compact(&layout, strides, pf_dtype_size(desc->dtype),
+                             desc->ndim, desc->shape, err);
+  *out = NULL;
+  if (code != PF_OK)
+    return code;
+  storage = storage_create(desc->data, n_bytes, NULL, NULL);
+  if (storage) {
+    storage->device = from;
+    *out = assemble(desc, &layout, strides, storage);
+  }
+  if (*out)
+    return PF_OK;
+  free(storage);
+  return pf_error_set(err, PF_ENOMEM, "out of memory");
 }
 
 int pf_array_wrap(struct pf_array **out, const struct pf_array_desc *desc,
@@ -276,6 +321,8 @@ int pf_array_view(struct pf_array **out, struct pf_array *base, void *data,
   if (!*out)
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   atomic_fetch_add_explicit(&base->storage->n_refs, 1, memory_order_relaxed);
+  (*out)->offset = base->offset;
+  (*out)->event = pf_event_ref(base->event);
   return PF_OK;
 }
 
@@ -291,6 +338,7 @@ void pf_array_unref(struct pf_array **array) {
   *array = NULL;
   if (atomic_fetch_sub_explicit(&last->n_refs, 1, memory_order_acq_rel) != 1)
     return;
+  pf_event_unref(&last->event);
   storage_unref(last->storage);
   free(last);
 }
@@ -348,10 +396,18 @@ void pf_array_set_read_only(struct pf_array *array) {
   array->read_only = true;
 }
 
+/* The host writes at once; a device's streams can be made to wait for those
+ * who still read. */
+static bool is_host(const struct pf_array *array) {
+  return array->device.type == PF_DEVICE_HOST ||
+         array->device.type == PF_DEVICE_CUDA_HOST;
+}
+
 bool pf_array_is_writable(const struct pf_array *array) {
   /* Acquire: what other holders wrote before they let go is seen. */
   return !array->read_only &&
          atomic_load_explicit(&array->n_refs, memory_order_acquire) == 1 &&
          atomic_load_explicit(&array->storage->n_refs, memory_order_acquire) ==
-             1;
+             1 &&
+         !(is_host(array) && pf_array_in_use(array));
 }

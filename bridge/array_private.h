@@ -7,22 +7,32 @@
 
 #include <stdatomic.h>
 
+struct pf_event;
+struct pf_use; /* work that was queued on a storage: bridge/array_event.c */
+
 /* Memory that one or more arrays look into; the last of them releases it. */
 struct pf_storage {
-  atomic_size_t n_refs; /* arrays on it */
-  void *block;          /* the pool's; NULL: somebody else's memory */
-  size_t n_bytes;       /* of `block`, as it was asked for */
+  atomic_size_t n_refs;    /* arrays on it */
+  void *block;             /* the pool's; NULL: somebody else's memory */
+  size_t n_bytes;          /* of `block`, as it was asked for */
+  struct pf_device device; /* whose pool; PF_DEVICE_CUDA_HOST: pinned */
   void (*release)(
       void *owner); /* gives somebody else's memory back, or NULL */
   void *owner;
+  /* Changed under the lock of array_event.c, by one thread at a time once
+   * there is no reference left. */
+  struct pf_use *_Atomic uses;
+  struct pf_storage *next; /* of those that wait for their uses to end */
 };
 
-/* All but the count and the two setters' fields is constant once made. */
+/* All but the count and the three setters' fields is constant once made. */
 struct pf_array {
   atomic_size_t n_refs;
   struct pf_storage *storage; /* one reference */
-  void *data;                 /* first element */
-  int64_t size;               /* elements */
+  void *data;                 /* first element; a cl_mem on OpenCL */
+  uint64_t offset;        /* bytes from `data` on, where that is no address */
+  struct pf_event *event; /* pf_array_set_event(): one reference, or NULL */
+  int64_t size;           /* elements */
   enum pf_dtype dtype;
   enum pf_memory_type memory_type; /* pf_array_set_memory_type() */
   struct pf_device device;
@@ -39,6 +49,24 @@ int pf_array_view(struct pf_array **out, struct pf_array *base, void *data,
                   struct pf_error *err) PF_MUST_CHECK;
 
 /*
+ * An array of the `n_bytes` at desc->data, which `from` has allocated (pinned
+ * memory: PF_DEVICE_CUDA_HOST); they go back there with the last reference.
+ * After failure they are still the caller's.
+ */
+int pf_array_of_block(struct pf_array **out, const struct pf_array_desc *desc,
+                      struct pf_device from, size_t n_bytes,
+                      struct pf_error *err) PF_MUST_CHECK;
+
+/* How the memory of a storage without references goes back. */
+void pf_storage_release(struct pf_storage *storage, struct pf_event *last);
+/* The same after all that was queued on it; nobody waits. */
+void pf_storage_release_after(struct pf_storage *storage);
+/* Release those whose uses have ended since; cheap where there are none. */
+void pf_storage_reap(void);
+/* Whether work that was queued on the array's memory may still run. */
+bool pf_array_in_use(const struct pf_array *array);
+
+/*
  * Number of elements, and strides in C order; false if a length is negative
  * or the number overflows. Zeros count as ones in that: the strides of an
  * empty array are still numbers that somebody may multiply.
@@ -46,7 +74,8 @@ int pf_array_view(struct pf_array **out, struct pf_array *base, void *data,
 bool pf_compact_strides(int64_t *size, int64_t *strides, int ndim,
                         const int64_t *shape) PF_MUST_CHECK;
 
-/* Refuses what the CPU cannot read; `what` is what was to be done. */
+/* Refuses what the CPU cannot read and waits until the elements are valid;
+ * `what` is what was to be done. */
 int pf_array_check_host(const struct pf_array *array, const char *what,
                         struct pf_error *err) PF_MUST_CHECK;
 

@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "bridge/array_private.h"
-
-/* DLPack's devices whose memory the CPU reads directly. */
-enum { DEVICE_CPU = 1, DEVICE_PINNED = 3 };
+#include "plateflow/device.h"
 
 int pf_array_check_host(const struct pf_array *array, const char *what,
                         struct pf_error *err) {
   int type = array->device.type;
-  if (type == DEVICE_CPU || type == DEVICE_PINNED)
-    return PF_OK;
+  if (type == PF_DEVICE_HOST || type == PF_DEVICE_CUDA_HOST)
+    return array->event ? pf_array_wait(array, err) : PF_OK;
   return pf_error_set(err, PF_EINVAL,
                       "cannot %s an array on a device of type %d: only host "
                       "memory can be read here",
@@ -60,7 +58,9 @@ int pf_array_plane(struct pf_array **out, struct pf_array *stack, int64_t z,
     return pf_error_set(
         err, PF_EINVAL, "cannot take plane %lld of a stack that is %s",
         (long long)z, pf_array_text(text, sizeof(text), stack));
-  if ((code = pf_array_check_host(stack, "take a plane of", err)) != PF_OK)
+  /* What is an address can be reached by adding to it, on a GPU too. */
+  if (stack->device.type != PF_DEVICE_CUDA &&
+      (code = pf_array_check_host(stack, "take a plane of", err)) != PF_OK)
     return code;
   if (stack->size)
     data += z * strides[0] * (int64_t)pf_dtype_size(stack->dtype);

@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+#include "bridge/array_private.h"
+
 static struct pf_deferred *_Atomic top;
 
 void pf_deferred_push(struct pf_deferred *node) {
@@ -32,6 +34,7 @@ static struct pf_deferred *reverse(struct pf_deferred *node) {
 size_t pf_deferred_drain(void) {
   struct pf_deferred *node, *next;
   size_t n = 0;
+  pf_storage_reap(); /* may push */
   /* Called between any two tasks: an empty queue costs one load. */
   if (!atomic_load_explicit(&top, memory_order_relaxed))
     return 0;

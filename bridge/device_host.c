@@ -51,6 +51,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* --- protected by `lock` */
 static struct block *cached[N_CLASSES]; /* the latest freed first: warm */
 static size_t n_cached;                 /* bytes in all lists */
+static size_t n_used;                   /* bytes in others' hands */
 static size_t limit = (size_t)256 << 20;
 static int evict_at; /* class that gives up a block next */
 /* --- */
@@ -119,6 +120,7 @@ void *pf_host_alloc(size_t n) {
   class = class_of(n, &size);
   pthread_mutex_lock(&lock);
   block = pop_locked(class);
+  n_used += size;
   pthread_mutex_unlock(&lock);
   if (!block)
     block = take_fresh(size);
@@ -129,6 +131,10 @@ void *pf_host_alloc(size_t n) {
   if (block) {
     UNPOISON(block, size);
     POISON((char *)block + n, size - n);
+  } else {
+    pthread_mutex_lock(&lock);
+    n_used -= size;
+    pthread_mutex_unlock(&lock);
   }
   return block;
 }
@@ -145,6 +151,7 @@ void pf_host_free(void *memory, size_t n) {
   block->next = NULL;
   POISON(block + 1, size - sizeof(*block));
   pthread_mutex_lock(&lock);
+  n_used -= size;
   if (size <= limit)
     evicted = evict_locked(size, class);
   if (size <= limit - n_cached) {
@@ -156,6 +163,14 @@ void pf_host_free(void *memory, size_t n) {
   pthread_mutex_unlock(&lock);
   free_list(evicted);
   free_list(block);
+}
+
+size_t pf_host_n_used(void) {
+  size_t n;
+  pthread_mutex_lock(&lock);
+  n = n_used;
+  pthread_mutex_unlock(&lock);
+  return n;
 }
 
 size_t pf_host_pool_n_bytes(void) {

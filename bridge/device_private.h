@@ -13,9 +13,11 @@
 
 #include <stdatomic.h>
 
-extern const struct pf_device_ops pf_device_host_ops;   /* device_host.c */
-extern const struct pf_device_ops pf_device_cuda_ops;   /* device_cuda.c */
-extern const struct pf_device_ops pf_device_opencl_ops; /* device_opencl.c */
+extern const struct pf_device_ops pf_device_host_ops; /* device_host.c */
+/* Weak: a build without device_cuda.c or device_opencl.c has no such devices.
+ */
+extern const struct pf_device_ops pf_device_cuda_ops __attribute__((weak));
+extern const struct pf_device_ops pf_device_opencl_ops __attribute__((weak));
 
 /* Made by ops->stream_create(), kept in the pool of its device, never freed.
  */
@@ -33,8 +35,25 @@ struct pf_event {
   const struct pf_device_ops *ops;
   struct pf_device device;
   void *handle; /* the driver's: CUevent, cl_event */
+  /* That it was recorded in, or NULL; compared, never used: a later event of
+   * the same stream comes after this one. */
+  const struct pf_stream *stream;
   /* Gives the driver's event and the struct back; by the last reference. */
   void (*destroy)(struct pf_event *event);
 };
+
+/* The table of a device that exists; PF_EMISSING says what is missing. */
+int pf_device_find(const struct pf_device_ops **ops, struct pf_device device,
+                   struct pf_error *err) PF_MUST_CHECK;
+/* The stream that stands for NULL: one per device, for all threads. */
+int pf_stream_default(struct pf_stream **out, const struct pf_device_ops *ops,
+                      int index, struct pf_error *err) PF_MUST_CHECK;
+/* The stream waits for an event of any kind of device: by itself where it can,
+ * else the host waits first. A NULL event is over; a NULL stream is the host.
+ */
+int pf_stream_wait_event(struct pf_stream *stream, struct pf_event *event,
+                         struct pf_error *err) PF_MUST_CHECK;
+/* PF_EINVAL where PLATEFLOW_DEVICE_LIMIT holds no size. */
+int pf_device_check_limit(struct pf_error *err) PF_MUST_CHECK;
 
 #endif

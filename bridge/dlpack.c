@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "bridge/array_private.h"
+#include "bridge/device_private.h"
 #include "plateflow/bridge.h"
 
 struct code_row {
@@ -41,7 +42,13 @@ static void fill_tensor(DLTensor *tensor, struct pf_array *array) {
   tensor->dtype = (DLDataType){row->code, row->bits, 1};
   tensor->shape = array->dims;
   tensor->strides = array->dims + array->ndim;
-  tensor->byte_offset = 0;
+  tensor->byte_offset = array->offset;
+}
+
+/* Nobody reads host memory by a stream: its elements must be there. */
+static bool is_ready(const struct pf_array *array) {
+  return !array->event || array->device.type != PF_DEVICE_HOST ||
+         pf_array_wait(array, NULL) == PF_OK;
 }
 
 static void delete_versioned(DLManagedTensorVersioned *tensor) {
@@ -57,7 +64,8 @@ static void delete_legacy(DLManagedTensor *tensor) {
 }
 
 struct DLManagedTensorVersioned *pf_array_to_dlpack(struct pf_array *array) {
-  struct export_versioned *given = calloc(1, sizeof(*given));
+  struct export_versioned *given =
+      is_ready(array) ? calloc(1, sizeof(*given)) : NULL;
   if (!given)
     return NULL;
   given->array = pf_array_ref(array);
@@ -70,7 +78,8 @@ struct DLManagedTensorVersioned *pf_array_to_dlpack(struct pf_array *array) {
 }
 
 struct DLManagedTensor *pf_array_to_dlpack_legacy(struct pf_array *array) {
-  struct export_legacy *given = calloc(1, sizeof(*given));
+  struct export_legacy *given =
+      is_ready(array) ? calloc(1, sizeof(*given)) : NULL;
   if (!given)
     return NULL;
   given->array = pf_array_ref(array);
@@ -134,13 +143,35 @@ static int check_dtype(enum pf_dtype *dtype, const DLDataType *type,
   return PF_OK;
 }
 
+/* A device of ours that exists, or memory that the CPU reads. */
+static int check_device(const DLDevice *device, struct pf_error *err) {
+  const struct pf_device here = {(int32_t)device->device_type,
+                                 device->device_id};
+  const struct pf_device_ops *ops = NULL;
+  struct pf_error why = PF_ERROR_INIT;
+  int code = PF_OK;
+  if (here.type == kDLCPU || here.type == kDLCUDAHost)
+    return PF_OK;
+  if (!pf_device_ops((enum pf_device_kind)here.type))
+    return refuse(err, "device type", here.type,
+                  "there are no such devices here; copy it to the host first");
+  if (pf_device_find(&ops, here, &why) != PF_OK)
+    code = refuse(err, "device type", here.type, why.message);
+  pf_error_clear(&why);
+  return code;
+}
+
+/* A buffer that is no address keeps its offset apart. */
+static bool has_offset(const DLTensor *tensor) {
+  return tensor->device.device_type == kDLOpenCL;
+}
+
 static int check_tensor(struct pf_array_desc *desc, const DLTensor *tensor,
                         struct pf_error *err) {
   int device = (int)tensor->device.device_type, code;
   uintptr_t at = (uintptr_t)tensor->data;
-  if (device != kDLCPU && device != kDLCUDAHost)
-    return refuse(err, "device type", device,
-                  "not yet; copy it to the host first");
+  if ((code = check_device(&tensor->device, err)) != PF_OK)
+    return code;
   if ((code = check_dtype(&desc->dtype, &tensor->dtype, err)) != PF_OK)
     return code;
   if (tensor->ndim < 0 || tensor->ndim > PF_MAX_NDIM)
@@ -148,7 +179,8 @@ static int check_tensor(struct pf_array_desc *desc, const DLTensor *tensor,
                   "0 to 8 are possible");
   /* What is NULL stays NULL, so that it is refused where there are elements
    * rather than become an address. */
-  if (at && __builtin_add_overflow(at, (uintptr_t)tensor->byte_offset, &at))
+  if (at && !has_offset(tensor) &&
+      __builtin_add_overflow(at, (uintptr_t)tensor->byte_offset, &at))
     return pf_error_set(err, PF_EINVAL,
                         "cannot take a DLPack tensor whose byte_offset %llu "
                         "reaches outside the address space",
@@ -180,6 +212,8 @@ static int take(struct pf_array **out, const DLTensor *tensor, bool read_only,
   code = pf_array_wrap(out, &desc, release_taken, owner, err);
   if (code != PF_OK)
     free(owner);
+  else if (has_offset(tensor))
+    (*out)->offset = tensor->byte_offset;
   return code;
 }
 

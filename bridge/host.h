@@ -14,4 +14,7 @@ void *pf_host_alloc(size_t n);
 /* Give back what pf_host_alloc(n) gave, with the same `n`. */
 void pf_host_free(void *memory, size_t n);
 
+/* Bytes that are given out now, rounded up as the pool does. */
+size_t pf_host_n_used(void);
+
 #endif

@@ -116,15 +116,24 @@ struct pf_device_ops {
 /* The table of a kind, or NULL. */
 PF_API const struct pf_device_ops *pf_device_ops(enum pf_device_kind kind);
 
-/* An array on a device, compact, elements not set; `stream` NULL: the
- * device's default. On the host this is pf_array_create(). */
+/*
+ * An array on a device, compact, elements not set; `stream` NULL: the
+ * device's default. It may be used by work in that stream, and by others that
+ * wait for an event of it. On the host this is pf_array_create();
+ * PF_DEVICE_CUDA_HOST is pinned memory, an array like any other on the host.
+ */
 PF_API int pf_array_create_on(struct pf_array **out, struct pf_device device,
                               enum pf_dtype dtype, int ndim,
                               const int64_t *shape, struct pf_stream *stream,
                               struct pf_error *err) PF_MUST_CHECK;
-/* Copy to another device; the result carries an event, nobody waits. The same
+/*
+ * Copy to another device; the result carries an event, nobody waits. The same
  * device gives another reference. Over the host where there is no direct
- * way. */
+ * way. `stream` is one of either device, or NULL for the default; the host
+ * waits where the elements on a device are not compact, and where a device's
+ * memory has to go through the host's. The result is compact but for another
+ * reference to `array`.
+ */
 PF_API int pf_array_to_device(struct pf_array **out, struct pf_array *array,
                               struct pf_device device,
                               struct pf_stream *stream,
@@ -133,6 +142,22 @@ PF_API int pf_array_to_device(struct pf_array **out, struct pf_array *array,
 PF_API struct pf_event *pf_array_event(const struct pf_array *array);
 /* Takes a reference to the event (NULL clears). */
 PF_API void pf_array_set_event(struct pf_array *array, struct pf_event *event);
+/*
+ * Work that reads or writes the array's memory ends with this event: until
+ * then the memory is not used again, given back, or (on the host) writable.
+ * pf_array_set_event() says so too. Whoever queues work calls one of them.
+ * A NULL event does nothing.
+ */
+PF_API void pf_array_add_use(struct pf_array *array, struct pf_event *event);
+/*
+ * Work that is queued to `stream` from now on comes after what makes the
+ * elements valid and, where it is to write, after all that was queued to use
+ * them. The stream waits, not the host, unless the two are of different
+ * kinds. A NULL stream is the host.
+ */
+PF_API int pf_array_order(const struct pf_array *array,
+                          struct pf_stream *stream, bool to_write,
+                          struct pf_error *err) PF_MUST_CHECK;
 /* Wait until the elements are valid. */
 PF_API int pf_array_wait(const struct pf_array *array,
                          struct pf_error *err) PF_MUST_CHECK;

@@ -60,8 +60,13 @@ static const struct in_case {
     {{.dtype = {kDLUInt, 64, 1}}, NULL, PF_U64},
     {{.major = 2}, "major version is 2: only 1 is possible", PF_U16},
     {{.major = UINT32_MAX}, "major version is 4294967295", PF_U16},
-    {{.device = kDLCUDA}, "device type is 2: not yet", PF_U16},
-    {{.device = kDLOpenCL}, "device type is 4: not yet", PF_U16},
+    {{.device = kDLCUDA, .device_index = 99},
+     "device type is 2: there ",
+     PF_U16},
+    {{.device = kDLOpenCL, .device_index = 99},
+     "device type is 4: there ",
+     PF_U16},
+    {{.device = kDLMetal}, "device type is 8: there are no such", PF_U16},
     {{.device = -1}, "device type is -1", PF_U16},
     {{.dtype = {kDLUInt, 16, 2}}, "number of lanes is 2", PF_U16},
     {{.dtype = {kDLUInt, 12, 1}}, "code 1 and 12 bits", PF_U16},
@@ -114,6 +119,7 @@ static void make_tensor(struct tensor *tensor, const struct change *change) {
   t->data = change->no_data ? NULL : change->data ? change->data : buffer;
   t->device.device_type =
       (DLDeviceType)(change->device ? change->device : kDLCPU);
+  t->device.device_id = change->device_index;
   t->ndim = change->ndim ? change->ndim : 2;
   t->dtype = change->dtype.bits ? change->dtype : (DLDataType){kDLUInt, 16, 1};
   t->shape = change->no_shape ? NULL : tensor->shape;
