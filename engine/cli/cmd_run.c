@@ -79,35 +79,59 @@ static int choose(struct app *app, struct pf_run_options *options,
   return PF_OK;
 }
 
-/* The plate's folder is never written to, so OUT is not inside it. */
+/* The real path of `path`, or of its nearest parent that exists. */
+static char *real_parent(const char *path) {
+  char *folder = strdup(path), *real = NULL;
+  while (folder && !(real = realpath(folder, NULL))) {
+    char *parent = pf_os_dirname(folder);
+    free(folder);
+    folder = parent;
+  }
+  free(folder);
+  return real;
+}
+
+/* Whether `path` is `folder` or below it; both are real paths. */
+static bool holds(const char *folder, const char *path) {
+  size_t n = strlen(folder);
+  return strncmp(path, folder, n) == 0 &&
+         (path[n] == '/' || path[n] == '\0' || folder[n - 1] == '/');
+}
+
+/* Whether a run into `out` writes into the plate: OUT is inside of it, or the
+ * plate is, perhaps through a link, in one of the folders that OUT gets. */
+static bool writes_into(const char *out, const char *plate) {
+  static const char *const folders[] = {"images", "steps", "tables", "files"};
+  char *real = real_parent(out);
+  bool found = real && holds(plate, real);
+  free(real);
+  for (size_t i = 0; i < sizeof(folders) / sizeof(*folders) && !found; i++) {
+    char *path = pf_os_join(out, folders[i]);
+    real = path ? realpath(path, NULL) : NULL;
+    found = real && (holds(plate, real) || holds(real, plate));
+    free(real);
+    free(path);
+  }
+  return found;
+}
+
+/* The plate's folder is never written to. */
 static int check_out(struct app *app, struct pf_error *err) {
-  const char *out = app->options.out, *plate = app->options.arguments[1];
-  char *inside = NULL, *real_plate = NULL, *folder = NULL;
+  const char *out = app->options.out;
+  char *plate;
   int result = PF_OK;
-  size_t n;
   if (!out || !*out)
     return pf_error_set(err, PF_EINVAL,
                         "-o OUT is missing: the folder for the results");
   if (pf_os_is_file(out))
     return pf_error_set(err, PF_EINVAL, "%s is a file, not a folder", out);
-  /* OUT may not exist yet: its nearest existing parent decides. */
-  folder = strdup(out);
-  while (folder && !(inside = realpath(folder, NULL))) {
-    char *parent = pf_os_dirname(folder);
-    free(folder);
-    folder = parent;
-  }
-  real_plate = realpath(plate, NULL);
-  n = real_plate ? strlen(real_plate) : 0;
-  if (inside && real_plate && strncmp(inside, real_plate, n) == 0 &&
-      (inside[n] == '/' || inside[n] == '\0'))
+  plate = realpath(app->options.arguments[1], NULL);
+  if (plate && writes_into(out, plate))
     result = pf_error_set(err, PF_EINVAL,
-                          "OUT (%s) is inside the plate's folder, which is "
-                          "never written to: choose another",
+                          "a run into OUT (%s) would write into the plate's "
+                          "folder, which is never written to: choose another",
                           out);
-  free(inside);
-  free(real_plate);
-  free(folder);
+  free(plate);
   return result;
 }
 
