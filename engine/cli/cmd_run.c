@@ -115,6 +115,20 @@ static bool writes_into(const char *out, const char *plate) {
   return found;
 }
 
+/* Whether a ".." follows a folder that is not there yet: made on the way, it
+ * could lead into the plate. */
+static bool leads_back(const char *out) {
+  for (const char *p = strstr(out, ".."); p; p = strstr(p + 2, "..")) {
+    bool whole = p > out && p[-1] == '/' && (p[2] == '/' || p[2] == '\0');
+    char *before = whole ? strndup(out, (size_t)(p - out)) : NULL;
+    bool missing = before && access(before, F_OK) != 0;
+    free(before);
+    if (missing)
+      return true;
+  }
+  return false;
+}
+
 /* The plate's folder is never written to. */
 static int check_out(struct app *app, struct pf_error *err) {
   const char *out = app->options.out;
@@ -125,6 +139,9 @@ static int check_out(struct app *app, struct pf_error *err) {
                         "-o OUT is missing: the folder for the results");
   if (pf_os_is_file(out))
     return pf_error_set(err, PF_EINVAL, "%s is a file, not a folder", out);
+  if (leads_back(out))
+    return pf_error_set(err, PF_EINVAL,
+                        "%s goes back out of a folder that is not there", out);
   plate = realpath(app->options.arguments[1], NULL);
   if (plate && writes_into(out, plate))
     result = pf_error_set(err, PF_EINVAL,
