@@ -288,6 +288,8 @@ BAD_OUT = [
     "link/out",
     "file",
     "x/../plate/out",
+    "new/../plate/out",
+    "plate/../plate",
 ]
 
 
