@@ -29,6 +29,17 @@ def work(tmp_path: Path, run: Run) -> Work:
     return Work(tmp_path, run)
 
 
+def spoil(path: Path) -> None:
+    """Keep the header, break the pixels."""
+    image = tifffile.imread(path)
+    tifffile.imwrite(path, image, compression="zlib")
+    with tifffile.TiffFile(path) as file:
+        (offset,) = file.pages[0].dataoffsets
+    content = bytearray(path.read_bytes())
+    content[offset : offset + 8] = b"\xff" * 8
+    path.write_bytes(content)
+
+
 # ------------------------------------------------------------ how it ends
 
 ENDS = [
@@ -132,28 +143,26 @@ def test_canary_stops_a_step_that_always_fails(
 
 
 @pytest.mark.numpy
-def test_first_twenty_failures_stop(work: Work):
-    """The canaries pass by luck of their step; a later one never works."""
-    work.plate(WELLS + [w.replace("A", "C") for w in WELLS[:12]], z=[1, 2])
-    work.code(
-        """
-def second(stack, info):
-    raise ValueError("no")
-"""
-    )
-    # The canaries are channel 1 of A01 and of the middle well, neither of
-    # which the step takes.
-    work.pipeline(
-        MAX,
-        python("second", where={"well": [*WELLS[1:12], *WELLS[13:]]}),
-    )
-    out = work.run("--workers", 1, status=4)
+@pytest.mark.parametrize("passes", [True, False])
+def test_first_twenty_failures_stop(work: Work, passes):
+    """All 16 canaries are unreadable, which says nothing of the step; then it
+    fails on each group that it gets."""
+    wells = [f"{row}{column:02}" for row in "ABCD" for column in range(1, 13)]
+    work.plate(wells, z=[1])
+    for i in (0, *range(24, 39)):
+        spoil(work.slice(wells[i], "1", "1", 1))
+    work.code(FAILS)
+    where = {"well": [well for well in wells if well != "A02"]}
+    work.pipeline(MAX, python("never", **({"where": where} if passes else {})))
+    out = work.run("--workers", 1, status=4 if passes else 5)
     groups = out.json["groups"]
-    assert groups["failed"] == 20
-    assert "first 20 groups" in out.json["stopped_because"]
-    assert groups["not run"] == 36 - 20 - groups["done"]
-    assert "first 20 groups" in out.done.stdout
+    assert groups["failed"] == 16 + 20
+    assert groups["done"] == (1 if passes else 0)
+    assert groups["not run"] == len(wells) - 36 - groups["done"]
+    for text in (out.json["stopped_because"], out.done.stdout):
+        assert 'step "never" failed on each of its first 20' in text
     assert out.status.count("not run") == groups["not run"]
+    work.run(status=2, out=out.folder)
 
 
 @pytest.mark.native
@@ -174,17 +183,6 @@ def test_read_errors_are_not_the_steps(work: Work):
         )
         if row["status"] == "failed":
             assert f"{well}_s1_w1_z1.tif" in row["reason"]
-
-
-def spoil(path: Path) -> None:
-    """Keep the header, break the pixels."""
-    image = tifffile.imread(path)
-    tifffile.imwrite(path, image, compression="zlib")
-    with tifffile.TiffFile(path) as file:
-        (offset,) = file.pages[0].dataoffsets
-    content = bytearray(path.read_bytes())
-    content[offset : offset + 8] = b"\xff" * 8
-    path.write_bytes(content)
 
 
 @pytest.mark.native
