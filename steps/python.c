@@ -46,7 +46,8 @@ static int choose(const struct pf_python_options *options,
 
 /*
  * Numerical libraries read these when they are loaded. What the pipeline says
- * wins, then what the user has set, then 1. The program alone calls this, before it has threads.
+ * wins, then what the user has set, then 1. The program alone calls this,
+ * before it has threads.
  */
 static int set_threads(int threads, struct pf_error *err) {
   static const char *const names[] = {

@@ -8,7 +8,7 @@
 
 struct pf_python_options {
   const char *python; /* --python: an interpreter or an environment's folder */
-  int threads;        /* inner threads of numerical libraries (env); 0: not said */
+  int threads; /* inner threads of numerical libraries (env); 0: not said */
 };
 
 /*
