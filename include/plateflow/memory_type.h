@@ -2,7 +2,10 @@
  * Memory types: the framework whose arrays a step takes and returns, and the
  * element types that arrays can have.
  *
- * Threads: everything here is constant.
+ * Memory types that a user's file of frameworks adds get numbers behind the
+ * built-in ones; all functions here know them once they are registered.
+ *
+ * Threads: any; what is registered stays.
  */
 #ifndef PLATEFLOW_MEMORY_TYPE_H
 #define PLATEFLOW_MEMORY_TYPE_H
@@ -33,13 +36,25 @@ enum pf_memory_type {
   PF_MEMORY_TYPE_MAP(XX)
 #undef XX
       PF_N_MEMORY_TYPES,
-  PF_MEM_NONE = PF_N_MEMORY_TYPES /* not said */
+  PF_MEM_NONE = PF_N_MEMORY_TYPES, /* not said */
+  PF_MEM_FIRST_REGISTERED,
+  PF_MEM_END = PF_MEM_FIRST_REGISTERED + 16 /* every number is below */
 };
 
 PF_API const char *pf_memory_type_name(enum pf_memory_type type);
 /* PF_MEM_NONE where there is no such word. */
 PF_API enum pf_memory_type pf_memory_type_find(const char *word);
 PF_API bool pf_memory_type_is_python(enum pf_memory_type type);
+/* Whether `type` is a built-in or a registered one; PF_MEM_NONE is none. For
+ * loops up to PF_MEM_END. */
+PF_API bool pf_memory_type_exists(enum pf_memory_type type);
+/*
+ * Add a name (copied): lower-case letters, digits and _, starting with a
+ * letter, at most 31 bytes. Returns its number; a known name's where it is
+ * the same kind; -1 if it is of the other kind, is no such name, or 16 are
+ * registered.
+ */
+PF_API int pf_memory_type_register(const char *name, bool python);
 
 /* Name, the word (NumPy's), bytes, DLPack type code, bits. */
 #define PF_DTYPE_MAP(XX)                                                      \
