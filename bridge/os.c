@@ -114,6 +114,16 @@ bool pf_os_is_file(const char *path) {
   return has_mode(path, S_IFREG);
 }
 
+bool pf_os_stays_below(const char *path) {
+  for (const char *part = path;; part++) {
+    if (*part == '/' || *part == '.' || *part == '\0')
+      return false;
+    part += strcspn(part, "/");
+    if (!*part)
+      return true;
+  }
+}
+
 char *pf_os_join(const char *dir, const char *name) {
   struct pf_buf buf = {0};
   if (name[0] != '/') {

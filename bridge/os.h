@@ -29,6 +29,9 @@ PF_API int pf_os_make_dirs(const char *path,
 PF_API int pf_os_sync_dir(const char *path, struct pf_error *err);
 PF_API bool pf_os_is_dir(const char *path);
 PF_API bool pf_os_is_file(const char *path);
+/* Whether a path from outside can only name something visible below the folder
+ * that it is joined to: no part is empty or begins with a dot. */
+PF_API bool pf_os_stays_below(const char *path);
 /* "DIR/NAME" as a malloc'd string; an absolute NAME stands alone. */
 PF_API char *pf_os_join(const char *dir, const char *name);
 /* `path` made absolute against the working folder; not resolved. malloc'd. */

@@ -9,22 +9,6 @@
 
 #include "bridge/os.h"
 
-/* The journal could have been written by anybody: only paths that stay below
- * OUT are believed. */
-static bool stays_below(const char *path) {
-  const char *p = path;
-  if (*p == '/' || *p == '\0')
-    return false;
-  while (*p) {
-    size_t n = strcspn(p, "/");
-    if (n == 2 && p[0] == '.' && p[1] == '.')
-      return false;
-    p += n;
-    p += *p == '/';
-  }
-  return true;
-}
-
 /* Remove the folders above a removed file while they are empty. */
 static void remove_empty_parents(const char *out_dir, const char *path) {
   char *copy = strdup(path);
@@ -46,7 +30,8 @@ static int remove_one(const char *out_dir, const char *path,
                       struct pf_error *err) {
   char *full;
   int result = PF_OK;
-  if (!stays_below(path))
+  /* The journal could have been written by anybody. */
+  if (!pf_os_stays_below(path))
     return PF_OK;
   full = pf_os_join(out_dir, path);
   if (!full)
@@ -67,7 +52,7 @@ typedef int each_path(const char *out_dir, const char *path,
 static int remove_parents(const char *out_dir, const char *path,
                           struct pf_error *err) {
   (void)err;
-  if (stays_below(path))
+  if (pf_os_stays_below(path))
     remove_empty_parents(out_dir, path);
   return PF_OK;
 }

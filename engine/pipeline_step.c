@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "bridge/os.h"
+
 static void step_init(struct pf_step_spec *spec, const pf_json *value) {
   *spec = (struct pf_step_spec){.input_memory_type = PF_MEM_NONE,
                                 .output_memory_type = PF_MEM_NONE,
@@ -285,18 +287,6 @@ void pf_read_keep(struct pf_reader *r, const struct pf_key *key,
   }
 }
 
-/* Relative, and no part of it is empty, "..", "." or hidden. */
-static bool is_safe_template(const char *text) {
-  for (const char *part = text;; part++) {
-    size_t n = strcspn(part, "/");
-    if (n == 0 || part[0] == '.')
-      return false;
-    part += n;
-    if (!*part)
-      return !has_control(text);
-  }
-}
-
 void pf_read_save(struct pf_reader *r, const struct pf_key *key,
                   const pf_json *value, void *field) {
   struct pf_step_spec *spec = field;
@@ -305,7 +295,7 @@ void pf_read_save(struct pf_reader *r, const struct pf_key *key,
     spec->save = pf_json_bool(value);
   } else if (!text) {
     pf_complain_type(r, value, key->type);
-  } else if (!is_safe_template(text)) {
+  } else if (!pf_os_stays_below(text) || has_control(text)) {
     pf_complain(r, value, false,
                 "\"save\" must name files below OUT: no leading /, no empty "
                 "part, none that begins with a dot, no control characters");

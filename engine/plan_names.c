@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bridge/json.h"
+#include "bridge/os.h"
 #include "engine/key_set.h"
 
 /* The component of "{name}" at `text`, and how long the placeholder is. */
@@ -91,19 +92,6 @@ char *pf_plan_output_name(const struct pf_plan *plan,
   return pf_buf_take(&name);
 }
 
-/* Relative, and no part of it is empty, "..", "." or hidden: what stands in
- * the place of a component may be anything. */
-static bool is_safe(const char *name) {
-  for (const char *part = name;; part++) {
-    size_t n = strcspn(part, "/");
-    if (n == 0 || part[0] == '.')
-      return false;
-    part += n;
-    if (!*part)
-      return true;
-  }
-}
-
 /* Which components the template may name; the rest of it was checked when the
  * pipeline was read. */
 static void check_template(struct pf_plan *plan, struct pf_plan_step *step,
@@ -165,7 +153,8 @@ static int check_name(struct pf_plan *plan, struct pf_plan_step *step,
                       const struct pf_group *group, const char *name,
                       struct pf_key_set *names, struct pf_report *report) {
   int added;
-  if (!is_safe(name)) {
+  /* What stands in the place of a component may be anything. */
+  if (!pf_os_stays_below(name)) {
     report_unsafe(plan, step, name, report);
     return 1;
   }

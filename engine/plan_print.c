@@ -99,9 +99,9 @@ static void step_text(const struct pf_plan *plan, size_t s,
 }
 
 void pf_plan_text(const struct pf_plan *plan, struct pf_buf *out) {
-  pf_buf_printf(out, "pipeline %s on ",
-                plan->pipeline->name ? plan->pipeline->name
-                                     : plan->pipeline->file);
+  pf_buf_str(out, "pipeline ");
+  pf_buf_name(out, plan->pipeline->name);
+  pf_buf_str(out, " on ");
   pf_buf_name(out, pf_plate_root(plan->plate));
   pf_buf_printf(out, "\n%zu slices, %llu groups, one per ",
                 pf_plate_n_slices(plan->plate),

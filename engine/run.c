@@ -446,6 +446,7 @@ static void finish_runner(struct pf_runner *runner) {
     finish_step(&runner->steps[s]);
   free(runner->steps);
   free(runner->tried);
+  pf_key_set_free(&runner->extras);
   for (size_t i = 0; i < runner->n_failures; i++)
     pf_error_clear(&runner->failures[i]);
   free(runner->stop_reason);

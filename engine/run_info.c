@@ -26,6 +26,33 @@ static int list_extra(struct info_context *c, const char *path,
   return pf_record_add_output(record, (uint32_t)c->step, plane, 0, copy, err);
 }
 
+static int name_error(const char *name, const char *what,
+                      struct pf_error *err) {
+  char *people = pf_name_for_people(name);
+  int result = pf_error_set(err, PF_ESTEP, "info.write(): \"%s\" %s",
+                            people ? people : "the name", what);
+  free(people);
+  return result;
+}
+
+/* A name is written once: of two groups that write the same one, the last
+ * would win, and which that is nobody knows. */
+static int claim(struct pf_runner *runner, const char *path, const char *name,
+                 struct pf_error *err) {
+  int added;
+  (void)pthread_mutex_lock(&runner->lock);
+  added = pf_key_set_add(&runner->extras, pf_hash64(path, strlen(path)));
+  (void)pthread_mutex_unlock(&runner->lock);
+  if (added < 0)
+    return pf_error_set(err, PF_ENOMEM, "out of memory");
+  if (!added)
+    return name_error(name,
+                      "was written before: put the group's components into "
+                      "the name",
+                      err);
+  return PF_OK;
+}
+
 /* info.write(): below OUT/files/STEP, so that it cannot meet an image. */
 static int write_extra(void *context, const char *name, const void *bytes,
                        size_t n, struct pf_error *err) {
@@ -34,11 +61,11 @@ static int write_extra(void *context, const char *name, const void *bytes,
   struct pf_buf path = {0};
   char *folder = NULL;
   int result;
-  if (!*name || *name == '/' || *name == '.' || strstr(name, "/."))
-    return pf_error_set(err, PF_ESTEP,
-                        "info.write(): \"%s\" is no name below OUT: no "
-                        "leading / and no part that begins with a dot",
-                        name);
+  if (!pf_os_stays_below(name))
+    return name_error(name,
+                      "is no name below OUT: no leading /, no empty part and "
+                      "none that begins with a dot",
+                      err);
   pf_buf_printf(&path, "%s/files/%s/%s", runner->out_dir,
                 runner->plan->steps[c->step].spec->name, name);
   folder = pf_buf_ok(&path) ? pf_os_dirname(path.data) : NULL;
@@ -46,7 +73,9 @@ static int write_extra(void *context, const char *name, const void *bytes,
     pf_buf_free(&path);
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   }
-  result = pf_os_make_dirs(folder, err);
+  result = claim(runner, path.data, name, err);
+  if (result == PF_OK)
+    result = pf_os_make_dirs(folder, err);
   if (result == PF_OK)
     result = pf_temporaries_begin(c->worker->slot, path.data, err);
   if (result == PF_OK)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "engine/journal.h"
+#include "engine/key_set.h"
 #include "engine/log.h"
 #include "engine/plan_private.h"
 #include "engine/plate/tiff.h"
@@ -74,7 +75,8 @@ struct pf_runner {
   uint64_t next;         /* group id to look at next */
   uint64_t canaries[16]; /* groups that were run ahead */
   size_t n_canaries, n_failures_of_canary;
-  bool *tried; /* per step: a canary has shown it to work */
+  bool *tried;              /* per step: a canary has shown it to work */
+  struct pf_key_set extras; /* paths that info.write() has written */
   uint64_t n_finished, n_running, n_status[PF_N_STATUSES];
   double first_task; /* pf_os_seconds() at the first call; 0: none yet */
   size_t n_failures;
