@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bridge/os.h"
+#include "engine/temporaries.h"
 
 /* Remove the folders above a removed file while they are empty. */
 static void remove_empty_parents(const char *out_dir, const char *path) {
@@ -97,6 +98,7 @@ static int remove_listed(sqlite3 *db, const char *out_dir,
   result = for_each_path(db, outputs, out_dir, remove_one, err);
   if (result == PF_OK)
     result = for_each_path(db, files, out_dir, remove_one, err);
+  pf_temporaries_clear(out_dir);
   if (result == PF_OK)
     result = for_each_path(db, outputs, out_dir, remove_parents, err);
   if (result == PF_OK)

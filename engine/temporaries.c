@@ -1,9 +1,11 @@
 /* Files that are being written: see engine/temporaries.h. */
 #include "engine/temporaries.h"
 
+#include <ftw.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bridge/os.h"
@@ -62,4 +64,27 @@ void pf_temporaries_sweep(void) {
     if (slots[i])
       (void)unlink(slots[i]);
   /* The lock stays held: nobody begins another file. */
+}
+
+static int remove_temporary(const char *path, const struct stat *st, int kind,
+                            struct FTW *at) {
+  static const char suffix[] = ".pf-tmp";
+  const char *name = path + at->base;
+  size_t n = strlen(name);
+  (void)st;
+  if (kind == FTW_F && name[0] == '.' && n > strlen(suffix) &&
+      strcmp(name + n - strlen(suffix), suffix) == 0)
+    (void)unlink(path);
+  return 0;
+}
+
+void pf_temporaries_clear(const char *out_dir) {
+  static const char *const folders[] = {"images", "steps", "tables", "files"};
+  enum { MAX_OPEN = 16 };
+  for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+    char *folder = pf_os_join(out_dir, folders[i]);
+    if (folder)
+      (void)nftw(folder, remove_temporary, MAX_OPEN, FTW_PHYS);
+    free(folder);
+  }
 }

@@ -18,5 +18,8 @@ int pf_temporaries_begin(int slot, const char *path, struct pf_error *err);
 void pf_temporaries_end(int slot);
 /* Remove them all. Only before _exit(). */
 PF_API void pf_temporaries_sweep(void);
+/* Remove what an earlier run, killed while it wrote, left in the folders that
+ * OUT gets. Only while no other run writes there. */
+void pf_temporaries_clear(const char *out_dir);
 
 #endif
