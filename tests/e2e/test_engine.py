@@ -262,6 +262,29 @@ def test_fresh_removes_what_the_journal_lists(work: Work):
 
 
 @pytest.mark.native
+def test_fresh_sweeps_temporaries(work: Work):
+    """What kill -9 left half written goes; somebody's dot-files stay."""
+    work.plate()
+    work.pipeline({**MAX, "save": True}, native("smooth", "gaussian"))
+    out = work.run()
+    ours = [
+        "images/.A01_s1_w1.tif.pf-tmp",
+        "steps/project/.x.tif.pf-tmp",
+        "tables/.images.csv.pf-tmp",
+        "files/a/.b.pf-tmp",
+    ]
+    theirs = ["images/.mine", "images/x.pf-tmp", "mine/.x.pf-tmp"]
+    for name in ours + theirs:
+        (out.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (out.folder / name).write_text("half")
+    work.pipeline(MAX)
+    work.run("--fresh", "--only", "well=A02", out=out.folder)
+    left = set(below(out.folder))
+    assert not left & set(ours)
+    assert left >= set(theirs)
+
+
+@pytest.mark.native
 def test_fresh_believes_no_path_outside(work: Work):
     """A journal that somebody wrote cannot make --fresh remove theirs."""
     work.plate()
