@@ -79,10 +79,11 @@ int pf_opencl_from_host(struct pf_array **out, struct pf_array *host,
                         "opencl:%d cannot read this array where it lies",
                         index);
   code = pf_cl_current(device, &context, err);
-  if (code == PF_OK && !(shared = calloc(1, sizeof(*shared))))
-    code = pf_error_set(err, PF_ENOMEM, "no memory for a buffer");
   if (code != PF_OK)
     return code;
+  shared = calloc(1, sizeof(*shared));
+  if (!shared)
+    return pf_error_set(err, PF_ENOMEM, "no memory for a buffer");
   shared->device = device;
   shared->array = pf_array_ref(host);
   /* READ_WRITE also for what is read-only: some libraries' kernels have no
@@ -160,10 +161,11 @@ int pf_opencl_to_host_view(struct pf_array **out, struct pf_array *array,
     return pf_error_set(err, PF_EINVAL,
                         "the memory of opencl:%d is not the host's", index);
   code = pf_array_wait(array, err);
-  if (code == PF_OK && !(shared = calloc(1, sizeof(*shared))))
-    code = pf_error_set(err, PF_ENOMEM, "no memory for a view");
   if (code != PF_OK)
     return code;
+  shared = calloc(1, sizeof(*shared));
+  if (!shared)
+    return pf_error_set(err, PF_ENOMEM, "no memory for a view");
   shared->device = device;
   shared->buffer = pf_array_data(array);
   shared->array = pf_array_ref(array);

@@ -430,11 +430,14 @@ static void test_misaligned_planes(void) {
 
 static struct pf_cl_mem *foreign_buffer(struct pf_cl_context **context) {
   struct pf_cl_device_id *id = pf_cl_device(0, NULL)->id;
+  struct pf_cl_mem *buffer;
   int32_t status = -1;
   *context = pf_cl.clCreateContext(NULL, 1, &id, NULL, NULL, &status);
   CHECK_INT(status, PF_CL_SUCCESS);
-  return pf_cl.clCreateBuffer(*context, PF_CL_MEM_READ_WRITE, 4096, NULL,
-                              &status);
+  buffer = pf_cl.clCreateBuffer(*context, PF_CL_MEM_READ_WRITE, 4096, NULL,
+                                &status);
+  CHECK_INT(status, PF_CL_SUCCESS);
+  return buffer;
 }
 
 /* Arrays and streams from before go on; new work is in the new context. */
