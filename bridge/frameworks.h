@@ -82,6 +82,8 @@ struct pf_framework {
   bool give_stream;         /* takes stream= */
   bool give_blocks;         /* waits for its device by itself */
   bool give_aliased;        /* its arrays must not be written to */
+  /* An attribute that is None unless the array is a view, or NULL. */
+  const char *give_view_of;
   size_t n_give_refuses;    /* element types whose export ends badly: */
   const char *const *give_refuses; /* words in str(array.dtype) */
   struct pf_framework_call wait;   /* function NULL: none needed on the host */

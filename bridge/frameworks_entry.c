@@ -98,6 +98,7 @@ static const struct pf_fw_key give_keys[] = {
     {.name = "stream", .read = pf_fw_bool, AT(give_stream)},
     {.name = "blocks", .read = pf_fw_bool, AT(give_blocks)},
     {.name = "aliased", .read = pf_fw_bool, AT(give_aliased)},
+    {.name = "view_of", .read = pf_fw_dotted, AT(give_view_of)},
     {.name = "refuses",
      .read = pf_fw_texts,
      LIST(give_refuses, n_give_refuses)},

@@ -80,6 +80,8 @@ struct pf_call {
   bool may_write;             /* the step owns the stack alone */
   enum pf_result_kind result; /* what a Python function is to return, ... */
   size_t n_tables;            /* ... and how many tables; C steps ignore it */
+  /* Whose arrays a Python function is given and returns; 0 is NumPy. */
+  enum pf_memory_type input_type, output_type;
 };
 
 struct pf_result {
@@ -117,6 +119,21 @@ struct pf_param {
 
 /* -- a kind of C step -------------------------------------------------- */
 
+/*
+ * A C step for stacks of another memory type, with the step's own parameters
+ * and instance. The stack and the result are on call->info->device; the result
+ * is ready when the call returns.
+ */
+struct pf_step_twin {
+  enum pf_memory_type memory_type;
+  /* How far results may be from those on the host: integers in counts (99.9 %
+   * are equal on a device that has double), floats relative to the largest
+   * value. */
+  double counts, relative;
+  int (*call)(void *instance, const void *params, const struct pf_call *call,
+              struct pf_result *result, struct pf_error *err);
+};
+
 /* One constant struct per C step, one line in steps/native/table.c. */
 struct pf_step_type {
   const char *name; /* in `native:NAME` */
@@ -145,6 +162,9 @@ struct pf_step_type {
   int (*finish)(void *instance, struct pf_result *result,
                 struct pf_error *err);
   void (*drop)(void *instance);
+  /* One per bit of memory_types but native's. */
+  size_t n_twins;
+  const struct pf_step_twin *twins;
 };
 
 /* The table; *n is its length. */
@@ -166,7 +186,8 @@ struct pf_step_traits {
   bool is_reduction; /* has add() and finish() */
   bool is_decorated; /* by plateflow's decorators, or native: knows stacks */
   unsigned n_tables; /* native: how many tables it returns */
-  const char *help;  /* first line of its docstring, or "" */
+  unsigned memory_types;   /* native: bits that it has twins for */
+  const char *help;        /* first line of its docstring, or "" */
   const char *source_file; /* of a Python function, or NULL */
 };
 

@@ -29,6 +29,7 @@ PyObject *pf_array_object_create(struct pf_array *array, bool read_only) {
   self->array = pf_array_ref(array);
   self->read_only = read_only || pf_array_is_read_only(array);
   self->shared = false;
+  self->lends = false;
   for (int i = 0; i < pf_array_ndim(array); i++)
     self->strides[i] = strides[i] * size;
   return (PyObject *)self;

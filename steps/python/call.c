@@ -1,5 +1,5 @@
 /* Making, calling and dropping what a step runs: see glue.h. GIL not held. */
-#include "steps/python/glue.h"
+#include "steps/python/framework.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,13 +176,34 @@ static int complete_names(struct instance *instance,
   return list ? code : -1;
 }
 
+/* An array as the function takes it. Notes in *copied_why where that took a
+ * copy. */
+static PyObject *take(struct pf_array *array, enum pf_memory_type type,
+                      bool read_only, const char **copied_why) {
+  struct pf_runtime *to;
+  struct pf_moved moved;
+  PyObject *object;
+  if (type == PF_MEM_NUMPY)
+    return pf_ndarray_from_array(array, read_only);
+  to = pf_runtime_of_type(type);
+  if (!to || pf_runtime_first_use(to) < 0)
+    return NULL;
+  object = pf_take(to, array, read_only, &moved);
+  if (moved.why && !*copied_why)
+    *copied_why = moved.why;
+  return object;
+}
+
 /* -1 with an exception. */
 static int build_arguments(struct arguments *arguments,
                            struct instance *instance,
-                           const struct pf_call *call) {
+                           const struct pf_call *call,
+                           const char **copied_why) {
+  const char *ignored = NULL; /* the plan says it of every `with` array */
   if (complete_names(instance, call) < 0)
     return -1;
-  if (append(arguments, pf_ndarray_from_array(call->stack, !call->may_write)))
+  if (append(arguments, take(call->stack, call->input_type, !call->may_write,
+                             copied_why)))
     return -1;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(instance->values); i++) {
     PyObject *value = PyTuple_GET_ITEM(instance->values, i);
@@ -191,7 +212,8 @@ static int build_arguments(struct arguments *arguments,
       return -1;
   }
   for (size_t i = 0; i < call->n_with; i++)
-    if (append(arguments, pf_ndarray_from_array(call->with[i].array, true)))
+    if (append(arguments,
+               take(call->with[i].array, call->input_type, true, &ignored)))
       return -1;
   if (instance->step->takes_info) {
     arguments->info = pf_info_create(call->info);
@@ -204,18 +226,20 @@ static int build_arguments(struct arguments *arguments,
 static int call_held(struct instance *instance, const struct pf_call *call,
                      struct pf_result *result, struct pf_error *err) {
   struct arguments arguments = {{NULL}, 0, NULL};
+  const char *copied_why = NULL;
   struct pf_given given;
   PyObject *value = NULL;
   int code = PF_OK;
   pf_stdio_begin(call->info);
-  if (build_arguments(&arguments, instance, call) == 0)
+  if (build_arguments(&arguments, instance, call, &copied_why) == 0)
     value = PyObject_Vectorcall(instance->callable, arguments.item, 1,
                                 instance->names);
   if (value) {
-    given = (struct pf_given){call->stack, arguments.item[0], call->may_write};
+    given = (struct pf_given){call->stack, arguments.item[0], call->may_write,
+                              copied_why};
     code = pf_glue_result(result, value, call, &given, err);
   } else {
-    code = pf_glue_error(err, PF_ESTEP);
+    code = pf_step_error(err);
   }
   drop_arguments(&arguments);
   pf_stdio_end();

@@ -42,7 +42,7 @@ static PyObject *versioned_capsule(struct pf_array_object *self, bool copied) {
 static PyObject *legacy_capsule(struct pf_array_object *self) {
   DLManagedTensor *tensor;
   PyObject *capsule;
-  if (self->read_only) {
+  if (self->read_only && !self->lends) {
     PyErr_SetString(PyExc_BufferError,
                     "a read-only array needs max_version=(1, 0) or later");
     return NULL;
@@ -54,6 +54,12 @@ static PyObject *legacy_capsule(struct pf_array_object *self) {
   if (!capsule)
     tensor->deleter(tensor);
   return capsule;
+}
+
+PyObject *pf_array_capsule(PyObject *self, bool versioned) {
+  struct pf_array_object *source = (struct pf_array_object *)self;
+  source->shared = true;
+  return versioned ? versioned_capsule(source, false) : legacy_capsule(source);
 }
 
 /* What the consumer asked for. */

@@ -65,8 +65,17 @@ enum pf_helper {
   PF_HELPER_EXPLAIN,  /* _errors.explain(exc) -> (code, message, detail) */
   PF_HELPER_COLUMNS,  /* _tables.columns(value) -> [(name, values)] */
   PF_HELPER_PLAIN,    /* _tables.plain(value) -> None, bool, int, float, str */
-  PF_HELPER_NDARRAY,  /* numpy.ndarray */
-  PF_HELPER_DTYPE,    /* numpy.dtype */
+  PF_HELPER_CONVERSION_ERROR, /* _errors.ConversionError(code, message) */
+  PF_HELPER_IS_SET,           /* _frameworks.is_set(path) -> bool */
+  PF_HELPER_OF_ARRAY,         /* _frameworks.of_array(call) -> callable */
+  PF_HELPER_FIRST_USE,        /* .first_use(calls, threads, device, again) */
+  PF_HELPER_CLEAR,            /* _frameworks.clear(calls) */
+  PF_HELPER_EXCHANGE,   /* .exchange_of(modules, types) -> capsule or None */
+  PF_HELPER_ADAPTER,    /* .load_adapter(name) -> (take, give) */
+  PF_HELPER_HAS_MODULE, /* .has_module(name) -> bool */
+  PF_HELPER_ASARRAY,    /* numpy.asarray */
+  PF_HELPER_NDARRAY,    /* numpy.ndarray */
+  PF_HELPER_DTYPE,      /* numpy.dtype */
   PF_N_HELPERS
 };
 /* Borrowed, and alive for good. GIL held. */
@@ -79,6 +88,7 @@ struct pf_array_object {
   PyObject_HEAD struct pf_array *array; /* one reference */
   bool read_only; /* what is given out cannot be written to */
   bool shared;    /* a DLPack capsule was given out: its holder is unknown */
+  bool lends;     /* a legacy capsule is given out though it is read-only */
   Py_ssize_t strides[PF_MAX_NDIM]; /* in bytes, for the buffer protocol */
 };
 extern PyTypeObject pf_array_type;
@@ -89,17 +99,32 @@ extern PyMethodDef pf_array_dlpack_methods[];
 PyObject *pf_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *pf_array_dlpack_device(PyObject *self, PyObject *unused);
 
+/* A capsule of the Array's memory, for who takes no object with __dlpack__.
+ * A new reference. GIL held. */
+PyObject *pf_array_capsule(PyObject *self, bool versioned);
+
 /* ------------------------------------------------- ndarrays (ndarray.c) */
 
 /* An ndarray over the array's memory, no copy; its base is the only reference
- * to the Array object in between. GIL held. */
+ * to the Array object in between. What has gaps is copied. GIL held. */
 PyObject *pf_ndarray_from_array(struct pf_array *array, bool read_only);
+/* As above, but never a copy: strides are kept. */
+PyObject *pf_ndarray_view(struct pf_array *array, bool read_only);
+/* What has NumPy's buffer as an array on its memory, whoever else sees it;
+ * `copied_why` is set to a static text where C could not read it in place.
+ * `value` is borrowed. GIL held. */
+int pf_ndarray_share(struct pf_array **out, PyObject *value,
+                     const char **copied_why,
+                     struct pf_error *err) PF_MUST_CHECK;
 
 /* What the glue handed to a function and what became of it. */
 struct pf_given {
   struct pf_array *array; /* borrowed */
-  PyObject *ndarray;      /* borrowed; the caller has one reference */
+  PyObject *ndarray;      /* or another framework's array, on the same memory
+                           * unless `copied_why`; borrowed; the caller has one
+                           * reference */
   bool may_write;         /* the step owned the stack alone */
+  const char *copied_why; /* static: it is a copy of the stack; else NULL */
 };
 /*
  * The function's ndarray `value` as an array, without a copy where nobody else
@@ -173,6 +198,13 @@ int pf_glue_result(struct pf_result *result, PyObject *value,
                    const struct pf_call *call, const struct pf_given *given,
                    struct pf_error *err) PF_MUST_CHECK;
 bool pf_glue_interrupted(void); /* main.c */
+/* Import the named frameworks that are installed, in their entries' order;
+ * `threads` is each one's number of inner threads. GIL not held. */
+int pf_glue_prepare(const char *const *names, size_t n, int threads,
+                    struct pf_error *err);
+/* Whether `import name` would find something. GIL not held. */
+bool pf_glue_has_module(const char *name);
+extern int pf_glue_inner_threads; /* 0: nobody said; set before workers */
 
 /* ------------------------------------------------------------- module */
 

@@ -1,6 +1,6 @@
 /* The module plateflow._core and the table of functions that the engine calls
  * Python through: see glue.h. */
-#include "steps/python/glue.h"
+#include "steps/python/framework.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +69,8 @@ static const struct pf_python_ops ops = {
     .versions = versions,
     .finish = finish,
     .interrupted = pf_glue_interrupted,
+    .prepare = pf_glue_prepare,
+    .has_module = pf_glue_has_module,
 };
 
 static PyObject *core_address(PyObject *self, PyObject *unused) {
@@ -127,7 +129,8 @@ PyMODINIT_FUNC PyInit__core(void) {
     return NULL;
   }
   module = PyModule_Create(&definition);
-  if (module && add_types(module) < 0)
+  if (module && (add_types(module) < 0 ||
+                 PyModule_AddFunctions(module, pf_convert_methods) < 0))
     Py_CLEAR(module);
   if (module)
     pf_python_register(&ops);

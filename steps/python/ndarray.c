@@ -71,6 +71,17 @@ static PyObject *wrap_compact(struct pf_array *array, bool read_only) {
   return ndarray;
 }
 
+PyObject *pf_ndarray_view(struct pf_array *array, bool read_only) {
+  PyObject *asarray, *memory, *ndarray;
+  if (pf_array_is_compact(array))
+    return wrap_compact(array, read_only);
+  asarray = pf_helper(PF_HELPER_ASARRAY);
+  memory = asarray ? pf_array_object_create(array, read_only) : NULL;
+  ndarray = memory ? PyObject_CallOneArg(asarray, memory) : NULL;
+  Py_XDECREF(memory);
+  return ndarray;
+}
+
 PyObject *pf_ndarray_from_array(struct pf_array *array, bool read_only) {
   struct pf_error err = PF_ERROR_INIT;
   struct pf_array *copy = NULL;
@@ -339,6 +350,45 @@ static int check_type(PyObject *value, struct pf_error *err) {
                         "the function returned a masked array, whose mask "
                         "would be lost: give back result.filled(...)");
   return PF_OK;
+}
+
+/* As import_view(), for a value whose memory others may go on using. */
+static int share_view(struct pf_array **out, PyObject *value, bool may_copy,
+                      const char **copied_why, struct pf_error *err) {
+  bool swapped = false;
+  PyObject *straight, *type;
+  enum pf_dtype dtype;
+  Py_buffer view;
+  int code;
+  if (PyObject_GetBuffer(value, &view, PyBUF_RECORDS_RO) < 0)
+    return refuse_dtype(value, err);
+  dtype = format_dtype(view.format, view.itemsize, &swapped);
+  if (dtype != PF_DTYPE_NONE && !is_odd(&view, swapped))
+    return keep_view(out, &view, dtype, err);
+  PyBuffer_Release(&view);
+  if (dtype == PF_DTYPE_NONE || !may_copy)
+    return refuse_dtype(value, err);
+  type = numpy_dtype(dtype);
+  straight =
+      type ? PyObject_CallMethod(value, "astype", "Os", type, "C") : NULL;
+  if (!straight)
+    return pf_glue_error(err, PF_ESTEP);
+  code = share_view(out, straight, false, copied_why, err);
+  Py_DECREF(straight);
+  *copied_why = not_native;
+  return code;
+}
+
+int pf_ndarray_share(struct pf_array **out, PyObject *value,
+                     const char **copied_why, struct pf_error *err) {
+  PyTypeObject *ndarray = (PyTypeObject *)pf_helper(PF_HELPER_NDARRAY);
+  int code = PF_OK;
+  *out = NULL;
+  *copied_why = NULL;
+  /* What is exactly an ndarray needs no second look. */
+  if (!Py_IS_TYPE(value, ndarray))
+    code = check_type(value, err);
+  return code ? code : share_view(out, value, true, copied_why, err);
 }
 
 int pf_ndarray_to_array(struct pf_array **out, PyObject *value,

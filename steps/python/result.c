@@ -8,7 +8,7 @@
  *   none            1      table
  *   none            n      (table, ...)
  */
-#include "steps/python/glue.h"
+#include "steps/python/framework.h"
 
 #include <stdlib.h>
 
@@ -104,8 +104,10 @@ int pf_glue_result(struct pf_result *result, PyObject *value,
   if (!code && first) {
     PyObject *stack = parts.item[0];
     parts.item[0] = NULL;
-    code = pf_ndarray_to_array(&result->stack, stack, given,
-                               &result->copied_why, err);
+    code = pf_result_stack(&result->stack, stack, call, given,
+                           &result->copied_why, err);
+    if (!result->copied_why)
+      result->copied_why = given->copied_why;
     result->copied = result->copied_why != NULL;
   }
   if (!code)

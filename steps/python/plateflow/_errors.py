@@ -28,6 +28,10 @@ class StepError(Exception):
         self.code = code
 
 
+class ConversionError(StepError):
+    """An array that a framework cannot take or give as it is."""
+
+
 def _is_ours(filename: str) -> bool:
     """Tell frames of the loader from the user's."""
     return (
