@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plateflow/device.h"
 #include "steps/native/native.h"
 #include "steps/params.h"
 #include "steps/provider.h"
@@ -52,6 +53,7 @@ static void describe(struct pf_step_traits *traits,
   traits->is_reduction = type->finish != NULL;
   traits->is_decorated = true;
   traits->n_tables = type->n_tables;
+  traits->memory_types = type->memory_types;
   traits->help = type->help;
 }
 
@@ -254,6 +256,23 @@ pf_step_instance_dtype(const struct pf_step_instance *instance) {
   return instance->dtype;
 }
 
+/* The step itself takes host memory, its twins what their rows say. */
+static int call_native(struct pf_step_instance *instance,
+                       const struct pf_call *call, struct pf_result *result,
+                       struct pf_error *err) {
+  const struct pf_step_type *type = instance->step->type;
+  const enum pf_memory_type memory = pf_array_memory_type(call->stack);
+  const int32_t device = pf_array_device(call->stack).type;
+  if (device == PF_DEVICE_HOST || device == PF_DEVICE_CUDA_HOST)
+    return type->call(instance->state, instance->params, call, result, err);
+  for (size_t i = 0; i < type->n_twins; i++)
+    if (type->twins[i].memory_type == memory)
+      return type->twins[i].call(instance->state, instance->params, call,
+                                 result, err);
+  return pf_error_set(err, PF_EINVAL, "native:%s takes no %s stack",
+                      type->name, pf_memory_type_name(memory));
+}
+
 int pf_step_call(struct pf_step_instance *instance, const struct pf_call *call,
                  struct pf_result *result, struct pf_error *err) {
   const struct pf_step *step = instance->step;
@@ -262,8 +281,7 @@ int pf_step_call(struct pf_step_instance *instance, const struct pf_call *call,
   if (step->python)
     code = step->python->call(instance->state, call, result, err);
   else
-    code =
-        step->type->call(instance->state, instance->params, call, result, err);
+    code = call_native(instance, call, result, err);
   if (code)
     pf_result_clear(result);
   return code;

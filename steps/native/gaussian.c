@@ -10,50 +10,39 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "steps/native/native.h"
+#include "steps/native/gaussian.h"
 
 enum border { REFLECT, NEAREST, CONSTANT, MIRROR, WRAP };
-
-struct gaussian_params {
-  double sigma, truncate;
-  int mode;
-};
 
 static const struct pf_param params[] = {
     {.name = "sigma",
      .help = "standard deviation in pixels, the same along y and x",
      .type = PF_PARAM_REAL,
-     .offset = offsetof(struct gaussian_params, sigma),
+     .offset = offsetof(struct pf_gaussian_params, sigma),
      .standard = 1,
      .min = 0,
      .max = 1000},
     {.name = "mode",
      .help = "what is beyond the edge, in SciPy's words (constant: 0)",
      .type = PF_PARAM_CHOICE,
-     .offset = offsetof(struct gaussian_params, mode),
+     .offset = offsetof(struct pf_gaussian_params, mode),
      .standard = REFLECT,
      .choices = "reflect|nearest|constant|mirror|wrap"},
     {.name = "truncate",
      .help = "where the kernel is cut, in standard deviations",
      .type = PF_PARAM_REAL,
-     .offset = offsetof(struct gaussian_params, truncate),
+     .offset = offsetof(struct pf_gaussian_params, truncate),
      .standard = 4,
      .min = 0,
      .max = 100},
     {.name = NULL}};
 
-/* Half of the symmetric kernel: weight[0] is the centre's. */
-struct kernel {
-  size_t radius;
-  double weight[];
-};
-
 static int make(void **instance, const void *given, struct pf_error *err) {
-  const struct gaussian_params *p = given;
+  const struct pf_gaussian_params *p = given;
   /* SciPy leaves an axis alone below this sigma. */
   const bool blurs = p->sigma > 1e-15;
   size_t radius = blurs ? (size_t)(p->truncate * p->sigma + 0.5) : 0;
-  struct kernel *kernel =
+  struct pf_gaussian *kernel =
       malloc(sizeof(*kernel) + (radius + 1) * sizeof(double));
   double sum = 1;
   *instance = kernel;
@@ -164,7 +153,7 @@ static void add_one(double *restrict sum, const double *left,
 /* sum = centre * w[0] + the pairs left[k], right[k], outermost first. */
 static void correlate(double *restrict sum, const double *centre,
                       const double *const *left, const double *const *right,
-                      const struct kernel *kernel, size_t n) {
+                      const struct pf_gaussian *kernel, size_t n) {
   size_t k = kernel->radius;
   for (size_t x = 0; x < n; x++)
     sum[x] = centre[x] * kernel->weight[0];
@@ -183,7 +172,7 @@ static const double *ring_row(const struct scratch *s, int64_t y,
 
 static void filter_y(struct scratch *s, size_t y,
                      const struct pf_native_stack *in,
-                     const struct kernel *kernel, enum border mode) {
+                     const struct pf_gaussian *kernel, enum border mode) {
   for (size_t k = 1; k <= kernel->radius; k++) {
     s->above[k] = ring_row(s, (int64_t)y - (int64_t)k, in, mode);
     s->below[k] = ring_row(s, (int64_t)(y + k), in, mode);
@@ -194,7 +183,7 @@ static void filter_y(struct scratch *s, size_t y,
 
 /* Fill the ends of the padded row from its middle, then correlate along it. */
 static void filter_x(struct scratch *s, const struct pf_native_stack *in,
-                     const struct kernel *kernel, enum border mode) {
+                     const struct pf_gaussian *kernel, enum border mode) {
   const int64_t n = (int64_t)in->width;
   double *row = s->padded + kernel->radius;
   for (int64_t k = 1; k <= (int64_t)kernel->radius; k++) {
@@ -211,7 +200,7 @@ static void filter_x(struct scratch *s, const struct pf_native_stack *in,
 /* `to` may be the plane itself: a row is in the ring before it is written. */
 static void filter_plane(struct scratch *s, const struct pf_native_stack *in,
                          const char *from, char *to,
-                         const struct kernel *kernel, enum border mode) {
+                         const struct pf_gaussian *kernel, enum border mode) {
   const size_t row_bytes = in->width * pf_dtype_size(in->dtype);
   size_t loaded = 0;
   for (size_t y = 0; y < in->height; y++) {
@@ -226,7 +215,7 @@ static void filter_plane(struct scratch *s, const struct pf_native_stack *in,
 }
 
 static int filter_stack(struct pf_array *to, const struct pf_native_stack *in,
-                        const struct kernel *kernel, enum border mode,
+                        const struct pf_gaussian *kernel, enum border mode,
                         struct pf_error *err) {
   const size_t plane_bytes = in->plane * pf_dtype_size(in->dtype);
   struct scratch s = {0};
@@ -242,8 +231,8 @@ static int filter_stack(struct pf_array *to, const struct pf_native_stack *in,
 
 static int call(void *instance, const void *given, const struct pf_call *call,
                 struct pf_result *result, struct pf_error *err) {
-  const struct gaussian_params *p = given;
-  const struct kernel *kernel = instance;
+  const struct pf_gaussian_params *p = given;
+  const struct pf_gaussian *kernel = instance;
   struct pf_native_stack in;
   struct pf_array *out = NULL;
   int code;
@@ -273,12 +262,14 @@ const struct pf_step_type pf_native_gaussian = {
             "half to even for integers. NaN and infinity spread over the "
             "kernel's width.",
     .params = params,
-    .params_size = sizeof(struct gaussian_params),
+    .params_size = sizeof(struct pf_gaussian_params),
     .result = PF_RESULT_IMAGE,
     .yields = {.kind = PF_YIELDS_SAME},
     .dtype = PF_CAST_PRESERVE,
-    .memory_types = 1u << PF_MEM_NATIVE,
+    .memory_types = 1u << PF_MEM_NATIVE | 1u << PF_MEM_OPENCL,
     .make = make,
     .call = call,
     .drop = free,
+    .n_twins = 1,
+    .twins = &pf_gaussian_opencl,
 };
