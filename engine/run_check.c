@@ -93,13 +93,11 @@ size_t pf_run_count_levels(struct pf_array *array) {
   return levels;
 }
 
-static bool in_unit_range(const struct pf_array *a) {
-  /* Only called for float arrays that were cast; a float32 view is enough to
-   * tell 0..1 from 0..65535. */
+/* Whether a float image is one of 0..1, give or take what a filter adds. */
+static bool in_unit_range(struct pf_array *a) {
   struct pf_array *as_double = NULL;
   bool inside = true;
-  if (pf_cast(&as_double, (struct pf_array *)(uintptr_t)a, PF_F64,
-              PF_CAST_PRESERVE, NULL, NULL) != PF_OK)
+  if (pf_cast(&as_double, a, PF_F64, PF_CAST_PRESERVE, NULL, NULL) != PF_OK)
     return false;
   for (int64_t i = 0; i < pf_array_size(as_double) && inside; i++) {
     double x = ((const double *)pf_array_data(as_double))[i];

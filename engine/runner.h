@@ -176,7 +176,8 @@ void pf_run_stop(struct pf_runner *runner, enum pf_code code, const char *fmt,
                  ...) PF_PRINTF(3, 4);
 void pf_value_clear(struct pf_value *value);
 
-/* run_files.c: tables/NAME.csv, tables/images.csv, images/index.csv. */
+/* run_table_csv.c, run_images.c, run_list.c: tables/NAME.csv,
+ * tables/images.csv, images/index.csv. */
 int pf_run_write_tables(struct pf_runner *runner,
                         struct pf_error *err) PF_MUST_CHECK;
 int pf_run_write_images_csv(struct pf_runner *runner,
