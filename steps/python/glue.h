@@ -199,12 +199,11 @@ int pf_glue_result(struct pf_result *result, PyObject *value,
                    struct pf_error *err) PF_MUST_CHECK;
 bool pf_glue_interrupted(void); /* main.c */
 /* Import the named frameworks that are installed, in their entries' order;
- * `threads` is each one's number of inner threads. GIL not held. */
-int pf_glue_prepare(const char *const *names, size_t n, int threads,
-                    struct pf_error *err);
+ * what a framework is told of threads is what OpenMP is told. GIL not held. */
+int pf_glue_prepare(const char *const *names, size_t n, struct pf_error *err);
 /* Whether `import name` would find something. GIL not held. */
 bool pf_glue_has_module(const char *name);
-extern int pf_glue_inner_threads; /* 0: nobody said; set before workers */
+extern int pf_glue_inner_threads; /* >= 1; set before workers start */
 
 /* ------------------------------------------------------------- module */
 
@@ -213,5 +212,7 @@ PyMODINIT_FUNC PyInit__core(void);
  * in one that was adopted. */
 extern const void *pf_glue_program_core;
 PyObject *pf_glue_main(PyObject *self, PyObject *args); /* main.c */
+/* device_count(kind) -> int, for "cpu", "gpu", "opencl" (devices.c). */
+PyObject *pf_glue_device_count(PyObject *self, PyObject *word);
 
 #endif

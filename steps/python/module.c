@@ -94,6 +94,9 @@ static PyMethodDef functions[] = {
     {"print_text", pf_stdio_print, METH_O,
      PyDoc_STR("Send text to the log of the group whose step runs on this "
                "thread; False where none does.")},
+    {"device_count", pf_glue_device_count, METH_O,
+     PyDoc_STR("device_count(kind) -> how many devices there are of \"cpu\",\n"
+               "\"gpu\" or \"opencl\"")},
     {"core_address", core_address, METH_NOARGS,
      PyDoc_STR("The address of one constant of libplateflow.")},
     {"program_address", program_address, METH_NOARGS,

@@ -17,7 +17,12 @@ from types import ModuleType
 from typing import Any
 
 from plateflow._errors import StepError
-from plateflow.decorators import COMPONENTS, MEMORY_TYPES, RESULTS
+from plateflow.decorators import (
+    COMPONENTS,
+    MEMORY_TYPES,
+    RESULTS,
+    undecorated,
+)
 
 # Modules of user files by their real path: each file runs once per process.
 _loaded: dict[str, ModuleType] = {}
@@ -126,7 +131,8 @@ def load(function: str, base_dir: str) -> Callable[..., Any]:
     """Return the function or class that "module:name" names.
 
     A file ("./file.py:name") is relative to `base_dir` and run once per
-    process; what lies beside it can be imported by it.
+    process; what lies beside it can be imported by it. Of a decorated function
+    it is the function itself, with the decorator's tags.
     """
     place, _, name = function.rpartition(":")
     if not place or not name:
@@ -142,7 +148,7 @@ def load(function: str, base_dir: str) -> Callable[..., Any]:
     if not callable(step):
         text = f"{function} is of type {type(step).__name__}, no function"
         raise StepError("EINVAL", text)
-    return step  # type: ignore[no-any-return]
+    return undecorated(step)  # type: ignore[no-any-return]
 
 
 def _signature(step: Callable[..., Any]) -> Any:
