@@ -84,12 +84,13 @@ struct pf_framework {
   bool give_aliased;        /* its arrays must not be written to */
   /* An attribute that is None unless the array is a view, or NULL. */
   const char *give_view_of;
-  size_t n_give_refuses;    /* element types whose export ends badly: */
+  size_t n_give_refuses;           /* element types whose export ends badly: */
   const char *const *give_refuses; /* words in str(array.dtype) */
   struct pf_framework_call wait;   /* function NULL: none needed on the host */
   size_t n_clear;
   struct pf_framework_call *clear_caches;
   struct pf_framework_call cached_bytes; /* function NULL: unknown */
+  struct pf_framework_call list_devices; /* a list, or how many; for doctor */
   size_t n_oom, n_not_oom;
   struct pf_framework_oom *oom;
   const char *const *not_oom;              /* texts that must not match */

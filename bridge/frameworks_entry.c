@@ -164,6 +164,7 @@ static const struct pf_fw_key entry_keys[] = {
     {.name = "wait", .read = pf_fw_call, AT(wait)},
     {.name = "clear_caches", .read = pf_fw_calls, LIST(clear_caches, n_clear)},
     {.name = "cached_bytes", .read = pf_fw_call, AT(cached_bytes)},
+    {.name = "list_devices", .read = pf_fw_call, AT(list_devices)},
     {.name = "out_of_memory", .read = read_oom, LIST(oom, n_oom)},
     {.name = "not_out_of_memory",
      .read = pf_fw_texts,

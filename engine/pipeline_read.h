@@ -100,7 +100,6 @@ bool pf_is_identifier(const char *text, size_t n);
 
 /* Words in the order of their enums, NULL at the end. */
 extern const char *const pf_component_words[];
-extern const char *const pf_memory_type_words[];
 extern const char *const pf_dtype_words[];
 extern const char *const pf_cast_mode_words[];
 

@@ -132,23 +132,28 @@ void pf_read_function(struct pf_reader *r, const struct pf_key *key,
 
 /* -------------------------------------------------- memory types, devices */
 
+/* The built-in ones, and those of the user's file of frameworks. */
 static enum pf_memory_type memory_type(struct pf_reader *r,
                                        const pf_json *value) {
+  const char *words[PF_MEM_END + 1] = {NULL};
+  enum pf_memory_type type;
+  size_t n = 0;
   int at;
   if (pf_json_type(r->doc, value) == PF_JSON_ARRAY) {
     pf_complain(r, value, false,
                 "a list of memory types is not supported yet");
     return PF_MEM_NONE;
   }
-  at = pf_read_word(r, value, "memory type", pf_memory_type_words);
-  if (at < 0)
-    return PF_MEM_NONE;
-  if (at != PF_MEM_NUMPY && at != PF_MEM_NATIVE) {
-    pf_complain_not_yet(r, value, false, "memory type ",
-                        pf_memory_type_words[at]);
+  for (int i = 0; i < PF_MEM_END; i++)
+    if (pf_memory_type_exists((enum pf_memory_type)i))
+      words[n++] = pf_memory_type_name((enum pf_memory_type)i);
+  at = pf_read_word(r, value, "memory type", words);
+  type = at < 0 ? PF_MEM_NONE : pf_memory_type_find(words[at]);
+  if (at >= 0 && !pf_memory_type_is_python(type) && type != PF_MEM_NATIVE) {
+    pf_complain_not_yet(r, value, false, "memory type ", words[at]);
     return PF_MEM_NONE;
   }
-  return (enum pf_memory_type)at;
+  return type;
 }
 
 void pf_read_memory_types(struct pf_reader *r, const struct pf_key *key,

@@ -13,12 +13,6 @@ const char *const pf_component_words[] = {
 #undef XX
         NULL};
 
-const char *const pf_memory_type_words[] = {
-#define XX(name, word, python) word,
-    PF_MEMORY_TYPE_MAP(XX)
-#undef XX
-        NULL};
-
 const char *const pf_dtype_words[] = {
 #define XX(name, word, n_bytes, dl_code, bits) word,
     PF_DTYPE_MAP(XX)

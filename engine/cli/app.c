@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bridge/frameworks.h"
 #include "bridge/json.h"
 #include "bridge/os.h"
 #include "plateflow/main.h"
@@ -89,6 +90,18 @@ static int check_arguments(const struct app *app,
   return PF_OK;
 }
 
+/* The environment tells the processes that commands start. */
+static int load_frameworks(const struct app *app, struct pf_error *err) {
+  const char *path = app->options.frameworks;
+  char *absolute = path ? pf_os_absolute(path) : NULL;
+  bool failed =
+      path && (!absolute || setenv("PLATEFLOW_FRAMEWORKS", absolute, 1) != 0);
+  free(absolute);
+  if (failed)
+    return pf_error_set(err, PF_ENOMEM, "out of memory");
+  return pf_frameworks_load(path, err);
+}
+
 static int run_command(struct app *app, int argc, char **argv) {
   const struct command *command = find_command(argv[1]);
   struct pf_error err = PF_ERROR_INIT;
@@ -107,6 +120,8 @@ static int run_command(struct app *app, int argc, char **argv) {
   result = parse_options(app, command, argc - 2, argv + 2, &err);
   if (result == PF_OK)
     result = check_arguments(app, command, &err);
+  if (result == PF_OK)
+    result = load_frameworks(app, &err);
   if (result != PF_OK)
     return print_error(app, &err);
   return command->run(app);

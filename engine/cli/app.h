@@ -17,7 +17,7 @@
 struct options {
   const char *out, *until, *python, *progress, *compression, *on_error;
   const char *format, *tables;
-  const char *layout, *pattern, *pages;
+  const char *layout, *pattern, *pages, *frameworks;
   int64_t workers;
   double tolerate;
   bool fresh, json, deep, verbose;
@@ -51,7 +51,8 @@ enum command_bit {
   CMD_CHECK = 2,
   CMD_PLAN = 4,
   CMD_INSPECT = 8,
-  CMD_STEPS = 16
+  CMD_STEPS = 16,
+  CMD_DOCTOR = 32
 };
 
 /* options.c: fill app->options from the words behind the command. */

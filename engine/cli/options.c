@@ -31,7 +31,7 @@ struct option_row {
 
 #define AT(field) offsetof(struct options, field)
 #define PLANS (CMD_RUN | CMD_PLAN)
-#define ALL_PYTHON (CMD_RUN | CMD_CHECK | CMD_PLAN | CMD_STEPS)
+#define ALL_PYTHON (CMD_RUN | CMD_CHECK | CMD_PLAN | CMD_STEPS | CMD_DOCTOR)
 
 static const struct option_row rows[] = {
     {"out", 'o', TEXT, AT(out), CMD_RUN, "OUT", "the folder of the results"},
@@ -56,8 +56,9 @@ static const struct option_row rows[] = {
     {"tables", 0, TEXT, AT(tables), CMD_RUN, "csv", "format of the tables"},
     {"python", 0, TEXT, AT(python), ALL_PYTHON, "PATH",
      "the interpreter or environment to use"},
-    {"json", 0, FLAG, AT(json), CMD_CHECK | CMD_PLAN | CMD_INSPECT | CMD_STEPS,
-     NULL, "print one JSON object"},
+    {"json", 0, FLAG, AT(json),
+     CMD_CHECK | CMD_PLAN | CMD_INSPECT | CMD_STEPS | CMD_DOCTOR, NULL,
+     "print one JSON object"},
     {"layout", 0, TEXT, AT(layout), CMD_INSPECT, "NAME",
      "how to read the names (default: auto)"},
     {"pattern", 0, TEXT, AT(pattern), CMD_INSPECT, "PATTERN",
@@ -68,6 +69,8 @@ static const struct option_row rows[] = {
      "open the header of every file"},
     {"verbose", 'v', FLAG, AT(verbose), CMD_INSPECT, NULL,
      "list every value, gap and left out file"},
+    {"frameworks", 0, TEXT, AT(frameworks), ALL_PYTHON, "FILE",
+     "frameworks of your own (default: PLATEFLOW_FRAMEWORKS)"},
     {"memory", 0, NOT_YET, 0, CMD_RUN, NULL, NULL},
     {"gpus", 0, NOT_YET, 0, CMD_RUN, NULL, NULL},
     {"isolate", 0, NOT_YET_FLAG, 0, CMD_RUN, NULL, NULL},
@@ -79,7 +82,6 @@ static const struct option_row rows[] = {
     {"deterministic", 0, NOT_YET_FLAG, 0, CMD_RUN, NULL, NULL},
     {"readers", 0, NOT_YET, 0, CMD_RUN, NULL, NULL},
     {"trace", 0, NOT_YET, 0, CMD_RUN, NULL, NULL},
-    {"frameworks", 0, NOT_YET, 0, CMD_RUN, NULL, NULL},
     {"plugin", 0, NOT_YET, 0, CMD_RUN, NULL, NULL},
 };
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -117,8 +117,9 @@ BAD: list[tuple[str, Json]] = [
     ("steps[0].memory_type", step(memory_type="numpy")),
     ("steps[0].memory_type", step(memory_type="opencl")),
     ("steps[0].memory_type", python(memory_type="native")),
-    ("steps[0].memory_type", python(memory_type="torch")),
-    ("steps[0].memory_type", python(memory_type="numppy")),
+    ("steps[0].memory_type", python(memory_type="cuda")),
+    ("steps[0].memory_type", python(memory_type="none")),
+    ("steps[0].memory_type", python(memory_type="NumPy")),
     ("steps[0].memory_type", python(memory_type=["cupy", "numpy"])),
     ("steps[0].input_memory_type", python(input_memory_type="numpy")),
     ("steps[0].output_memory_type", python(output_memory_type="numpy")),
@@ -247,6 +248,11 @@ BAD_FOR_THE_PROGRAM: list[tuple[str, str, Json]] = [
         step(**{"with": {"x": "plate"}}, parameters={"x": 1}),
     ),
     ("steps[0].parameters.p", 'stacks "z"', step(parameters={"p": "{z}"})),
+    (
+        "steps[0].memory_type",
+        'did you mean "numpy"',
+        python(memory_type="numppy"),
+    ),
     (
         "steps[0].keep[0].table",
         "unknown table",
