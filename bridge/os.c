@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,6 +14,33 @@
 #include <unistd.h>
 
 #include "bridge/buf.h"
+
+struct pf_os_numbers {
+  locale_t ours, before;
+};
+
+struct pf_os_numbers *pf_os_begin_numbers(void) {
+  struct pf_os_numbers *numbers = malloc(sizeof(*numbers));
+  if (!numbers)
+    return NULL;
+  numbers->ours = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+  if (numbers->ours == (locale_t)0) {
+    free(numbers);
+    return NULL;
+  }
+  numbers->before = uselocale(numbers->ours);
+  return numbers;
+}
+
+void pf_os_end_numbers(struct pf_os_numbers **numbers_p) {
+  struct pf_os_numbers *numbers = *numbers_p;
+  *numbers_p = NULL;
+  if (!numbers)
+    return;
+  (void)uselocale(numbers->before);
+  freelocale(numbers->ours);
+  free(numbers);
+}
 
 static double clock_seconds(clockid_t clock) {
   struct timespec t = {0, 0};

@@ -11,6 +11,15 @@
 
 #include "plateflow/error.h"
 
+/*
+ * Numbers with a decimal point in the calling thread, whatever locale a step
+ * or a library sets for the process, until pf_os_end_numbers(). Returns what
+ * that takes; NULL, and nothing changes, if memory ran out.
+ */
+struct pf_os_numbers;
+PF_API struct pf_os_numbers *pf_os_begin_numbers(void);
+PF_API void pf_os_end_numbers(struct pf_os_numbers **numbers);
+
 PF_API double pf_os_seconds(void);     /* monotonic clock */
 PF_API double pf_os_cpu_seconds(void); /* CPU of this process so far */
 PF_API double pf_os_thread_cpu_seconds(void);

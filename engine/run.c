@@ -570,9 +570,9 @@ static int read_image(struct pf_array **out, const char *path,
   return result;
 }
 
-int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
-           const char *out, const struct pf_run_options *options,
-           struct pf_error *err) {
+static int run(struct pf_run_summary *summary, const struct pf_plan *plan,
+               const char *out, const struct pf_run_options *options,
+               struct pf_error *err) {
   struct pf_runner runner = {.plan = plan,
                              .options = options,
                              .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -580,7 +580,6 @@ int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
   struct pf_log *own_log = NULL;
   char *out_dir = NULL;
   int result;
-  *summary = (struct pf_run_summary){0};
   pf_step_set_image_reader(read_image);
   runner.log = options->log;
   result = runner.log ? PF_OK : pf_log_create(&own_log, err);
@@ -606,5 +605,19 @@ int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
   finish_runner(&runner);
   pf_log_destroy(&own_log);
   free(out_dir);
+  return result;
+}
+
+int pf_run(struct pf_run_summary *summary, const struct pf_plan *plan,
+           const char *out, const struct pf_run_options *options,
+           struct pf_error *err) {
+  struct pf_os_numbers *numbers = pf_os_begin_numbers();
+  struct pf_error own = PF_ERROR_INIT; /* `err` may be NULL */
+  int result;
+  *summary = (struct pf_run_summary){0};
+  result = numbers ? run(summary, plan, out, options, &own)
+                   : pf_error_set(&own, PF_ENOMEM, "out of memory");
+  pf_os_end_numbers(&numbers);
+  pf_error_move(err, &own);
   return result;
 }

@@ -169,6 +169,7 @@ static int close_streams(struct app *app, int status) {
 int pf_main(int argc, char **argv, bool adopted, char **message) {
   struct app app = {
       .adopted = adopted, .start = pf_os_seconds(), .argv = argv};
+  struct pf_os_numbers *numbers = pf_os_begin_numbers();
   struct pf_error err = PF_ERROR_INIT;
   char *text = NULL;
   size_t size = 0;
@@ -188,5 +189,6 @@ int pf_main(int argc, char **argv, bool adopted, char **message) {
     free(text);
   if (!adopted)
     pf_python_finish();
+  pf_os_end_numbers(&numbers);
   return status;
 }
