@@ -149,8 +149,12 @@ int pf_run_bind(struct pf_runner *runner, size_t s,
   *instance = bound->instance;
   if (bound->code == PF_OK)
     return PF_OK;
-  result =
-      pf_error_set(err, (enum pf_code)bound->code, "%s", bound->error.message);
+  result = bound->code;
+  /* What one well's value makes wrong (a file that is missing for it alone)
+   * is an error of its groups, not of the pipeline. */
+  if (result == PF_EINVAL && step->plan->placeholders)
+    result = PF_ESTEP;
+  (void)pf_error_set(err, (enum pf_code)result, "%s", bound->error.message);
   pf_error_detail(err, bound->error.detail);
   return result;
 }
