@@ -45,12 +45,9 @@ int pf_cuda_stream_sync(struct pf_stream *stream, struct pf_error *err) {
   return code;
 }
 
+/* Needs no context, and is right on a lost card. */
 static void destroy_event(struct pf_event *event) {
-  struct pf_cuda_scope scope;
-  if (pf_cuda_enter(&scope, event->device.index, NULL) == PF_OK) {
-    (void)pf_cu.cuEventDestroy(event->handle);
-    pf_cuda_leave(&scope);
-  }
+  (void)pf_cu.cuEventDestroy(event->handle);
   free(event);
 }
 

@@ -27,7 +27,8 @@ PF_API int fakecuda_n_events(void);
 PF_API int fakecuda_fail(int n, int for_good);
 /* The n-th launch from now on loses its device's context (0: none). */
 PF_API void fakecuda_lose(int n);
-/* Most microseconds that an operation is late; the default is 200. */
-PF_API void fakecuda_set_delay(unsigned microseconds);
+/* Least and most microseconds that an operation is late: 0 and 200 by default.
+ */
+PF_API void fakecuda_set_delay(unsigned least, unsigned most);
 
 #endif

@@ -12,7 +12,7 @@ int fake_n_devices = -1; /* not started */
 size_t fake_memory;
 
 static uint64_t random_state;
-static unsigned delay = 200;
+static unsigned least_delay, delay = 200;
 static int n_asked, fail_at; /* calls for memory since; which fails */
 static bool fail_for_good;
 static bool is_fast_first; /* numbered the wrong way round, as the driver's
@@ -35,7 +35,7 @@ unsigned fake_random(unsigned n) {
 }
 
 unsigned fake_delay(void) {
-  return fake_random(delay + 1);
+  return least_delay + fake_random(delay - least_delay + 1);
 }
 
 bool fake_fails(void) {
@@ -55,9 +55,10 @@ int fakecuda_fail(int n, int for_good) {
   return counted;
 }
 
-void fakecuda_set_delay(unsigned microseconds) {
+void fakecuda_set_delay(unsigned least, unsigned most) {
   LOCK();
-  delay = microseconds;
+  least_delay = least;
+  delay = most;
   UNLOCK();
 }
 
