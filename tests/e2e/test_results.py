@@ -570,6 +570,27 @@ def cells(stack, info):
 
 
 @pytest.mark.numpy
+def test_rows_of_a_group_that_fails_later_are_not_kept(work: Work):
+    """They would stand for a field that is not done."""
+    work.plate(["A01", "A02", "A03"])
+    work.code(
+        """
+def cells(stack):
+    return stack, [{"x": 1}]
+
+def after(stack, info):
+    if info.components["well"] == "A02":
+        raise ValueError("late")
+    return stack
+"""
+    )
+    work.pipeline(python("cells", tables=["cells"]), python("after"))
+    out = work.run(status=4)
+    assert [row["well"] for row in out.table("cells")] == ["A01", "A03"]
+    assert [r["count_cells"] for r in out.table("images")] == ["1", "", "1"]
+
+
+@pytest.mark.numpy
 def test_the_worst_group_is_the_fields_status(work: Work):
     work.plate(["A01", "A02"], channels="12", z=[1])
     work.code(

@@ -166,6 +166,29 @@ def test_two_signals_end_at_once(work: Work, program: Path, numbers):
 
 
 @pytest.mark.native
+def test_two_signals_in_the_middle_of_a_file(work: Work, program: Path):
+    """The half file is removed, and no image takes its place."""
+    noise = np.random.default_rng(0).integers(0, 60000, (5000, 5000), "u2")
+    work.plate(["A01"], z=[1], pixels=lambda *_: noise)
+    work.pipeline(MAX)
+    (work.folder / "mark").touch()
+    with running(work, program, "--compression", "deflate") as process:
+        until = time.monotonic() + 60
+        while not any("pf-tmp" in name for name in hidden(work.folder)):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out = finished(process, work.folder / "out")
+    assert out.done.returncode == 130, out.text
+    assert "stopped at once" in out.text
+    assert not hidden(work.folder)
+    assert below(out.folder, ".tif") == []
+
+
+@pytest.mark.native
 @pytest.mark.parametrize("seed", range(3))
 def test_signals_at_any_time(work: Work, program: Path, seed: int):
     """Whenever they come, what is there is whole."""
