@@ -38,6 +38,17 @@ PyObject *pf_take_exception(void) {
   return exception ? exception : Py_NewRef(Py_None);
 }
 
+/* "TypeError: text", where the package's own words cannot be had. */
+static void plain_text(PyObject *exception, enum pf_code code,
+                       struct pf_error *err) {
+  PyObject *text = PyObject_Str(exception);
+  const char *utf8 = text ? PyUnicode_AsUTF8(text) : NULL;
+  PyErr_Clear();
+  (void)pf_error_set(err, code, "%s: %s", Py_TYPE(exception)->tp_name,
+                     utf8 ? utf8 : "?");
+  Py_XDECREF(text);
+}
+
 /* What Python's half makes of the exception; false where that fails, as it
  * does when memory ran out for good. */
 static bool explain(PyObject *exception, enum pf_code code,
@@ -62,7 +73,7 @@ int pf_glue_error(struct pf_error *err, enum pf_code code) {
   if (PyErr_GivenExceptionMatches(exception, PyExc_MemoryError))
     code = PF_ENOMEM;
   if (!explain(exception, code, &told))
-    (void)pf_error_set(&told, code, "%s", Py_TYPE(exception)->tp_name);
+    plain_text(exception, code, &told);
   Py_DECREF(exception);
   code = told.code;
   if (err)
