@@ -44,7 +44,6 @@ NOT_YET = [
     ["--tables", "cellprofiler"],
     ["--readers", "2"],
     ["--trace", "t.json"],
-    ["--frameworks", "f.json"],
     ["--plugin", "x.so"],
 ]
 NOT_YET_STEPS = [
@@ -55,8 +54,6 @@ NOT_YET_STEPS = [
     {"timeout": 3},
     {"device": "gpu:0"},
     {"device": "opencl:0"},
-    {"memory_type": "torch"},
-    {"memory_type": "cupy"},
     {"memory_type": "cuda"},
 ]
 
