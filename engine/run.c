@@ -465,7 +465,9 @@ static int exit_status(const struct pf_runner *runner,
   if (runner->stop_code != PF_OK)
     return finished ? 4 : 5;
   if (sum->n_status[PF_STATUS_NOT_RUN])
-    return 130; /* only a signal leaves groups without a reason */
+    return runner->options->stop_status /* only a signal stops without words */
+               ? runner->options->stop_status()
+               : pf_code_exit_status(PF_EINTERRUPTED);
   if (!failed)
     return 0;
   if ((double)failed <=

@@ -24,8 +24,10 @@ static void versions(struct pf_runner *runner, struct pf_buf *out) {
   char *python = NULL;
   pf_buf_str(out, "  \"versions\": {");
   key_text(out, "plateflow", PF_VERSION);
-  pf_buf_printf(out,
-                ", \"sqlite\": \"%s\", \"python\": ", sqlite3_libversion());
+  pf_buf_printf(out, ", \"sqlite\": \"%s\", \"libtiff\": \"",
+                sqlite3_libversion());
+  pf_tiff_version(out);
+  pf_buf_str(out, "\", \"python\": ");
   if (ops && ops->versions && pf_pipeline_needs_python(runner->plan->pipeline))
     (void)!ops->versions(&python, NULL);
   pf_buf_str(out, python ? python : "null");

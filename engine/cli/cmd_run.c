@@ -262,6 +262,7 @@ static int run_plan(struct app *app, struct input *input,
   if (!app->adopted) {
     signals_install(); /* imports may have put in their own */
     options->stop = signals_begin_run();
+    options->stop_status = signals_status;
   }
   if (pf_run(&sum, input->plan, app->options.out, options, &err) != PF_OK) {
     progress_end(&context->progress);
@@ -269,8 +270,7 @@ static int run_plan(struct app *app, struct input *input,
     return print_error(app, &err);
   }
   progress_end(&context->progress);
-  status = sum.exit_status == 130 && signals_status() ? signals_status()
-                                                      : sum.exit_status;
+  status = sum.exit_status;
   if (context->progress.mode == PROGRESS_JSON)
     json_end(app, &sum, status);
   else

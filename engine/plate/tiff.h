@@ -31,6 +31,10 @@ enum pf_compression {
 const char *pf_compression_name(enum pf_compression compression);
 enum pf_compression pf_compression_find(const char *word);
 
+/* Version of the TIFF library, "4.5.0", appended. */
+struct pf_buf;
+void pf_tiff_version(struct pf_buf *out);
+
 /* What a page carries beside its pixels; handed from input to output. */
 struct pf_tiff_tags {
   double x_resolution, y_resolution; /* pixels per unit; 0: not said */

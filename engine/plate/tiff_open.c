@@ -233,3 +233,15 @@ void pf_tiff_header_free(struct pf_tiff_header *header) {
   free(header->description);
   *header = (struct pf_tiff_header){.dtype = PF_DTYPE_NONE};
 }
+
+/* TIFFGetVersion() is "LIBTIFF, Version 4.5.0" and lines behind it. */
+void pf_tiff_version(struct pf_buf *out) {
+  static const char before[] = "Version ";
+  const char *text = strstr(TIFFGetVersion(), before);
+  if (!text) {
+    pf_buf_str(out, "unknown");
+    return;
+  }
+  text += sizeof(before) - 1;
+  pf_buf_add(out, text, strcspn(text, "\n"));
+}

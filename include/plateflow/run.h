@@ -60,15 +60,16 @@ struct pf_event {
 };
 
 struct pf_run_options {
-  int workers;          /* 0: the cores that this process may use */
-  bool stop_on_error;   /* --on-error stop */
-  bool fresh;           /* remove what OUT's journal lists first */
-  double tolerate;      /* percent of groups that may fail */
-  int compression;      /* enum pf_compression; -1: as the input */
-  pf_stop_flag *stop;   /* may be NULL */
-  struct pf_log *log;   /* where prints go; NULL: one of the run's own */
-  const char *version;  /* of the program, for run.json */
-  const char *command;  /* the command line, for run.json; may be NULL */
+  int workers;              /* 0: the cores that this process may use */
+  bool stop_on_error;       /* --on-error stop */
+  bool fresh;               /* remove what OUT's journal lists first */
+  double tolerate;          /* percent of groups that may fail */
+  int compression;          /* enum pf_compression; -1: as the input */
+  pf_stop_flag *stop;       /* may be NULL */
+  int (*stop_status)(void); /* exit status of a stop: 130, 143; may be NULL */
+  struct pf_log *log;       /* where prints go; NULL: one of the run's own */
+  const char *version;      /* of the program, for run.json */
+  const char *command;      /* the command line, for run.json; may be NULL */
   double start_seconds; /* pf_os_seconds() when the program began; 0: now */
   void (*event)(void *context, const struct pf_event *event);
   void *context;
