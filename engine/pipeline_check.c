@@ -148,7 +148,8 @@ static void check_memory_keys(const struct at *at) {
   }
 }
 
-/* C functions take C memory, Python functions a framework's. */
+/* C functions take C's memory or their twin's, Python functions a framework's.
+ */
 static void check_memory_type(const struct at *at, const char *key,
                               enum pf_memory_type type) {
   const pf_json *value = member(at, key);
@@ -156,12 +157,14 @@ static void check_memory_type(const struct at *at, const char *key,
   if (!value || !at->spec->function || type == PF_MEM_NONE)
     return;
   is_native = strncmp(at->spec->function, "native:", 7) == 0;
-  if (is_native && type != PF_MEM_NATIVE)
+  if (is_native && type != PF_MEM_NATIVE && type != PF_MEM_OPENCL)
     pf_complain(at->r, value, false,
-                "a native: function has the memory type \"native\"");
-  else if (!is_native && type == PF_MEM_NATIVE)
+                "a native: function has the memory type \"native\" or, on a "
+                "device, \"opencl\"");
+  else if (!is_native && (type == PF_MEM_NATIVE || type == PF_MEM_OPENCL))
     pf_complain(at->r, value, false,
-                "the memory type \"native\" is for native: functions");
+                "the memory type \"%s\" is for native: functions",
+                pf_memory_type_name(type));
 }
 
 static void check_memory_types(const struct at *at) {

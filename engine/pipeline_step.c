@@ -149,7 +149,7 @@ static enum pf_memory_type memory_type(struct pf_reader *r,
       words[n++] = pf_memory_type_name((enum pf_memory_type)i);
   at = pf_read_word(r, value, "memory type", words);
   type = at < 0 ? PF_MEM_NONE : pf_memory_type_find(words[at]);
-  if (at >= 0 && !pf_memory_type_is_python(type) && type != PF_MEM_NATIVE) {
+  if (type == PF_MEM_CUDA) {
     pf_complain_not_yet(r, value, false, "memory type ", words[at]);
     return PF_MEM_NONE;
   }
@@ -170,12 +170,14 @@ void pf_read_memory_type(struct pf_reader *r, const struct pf_key *key,
   *(enum pf_memory_type *)field = memory_type(r, value);
 }
 
-/* "gpu:0", "opencl:1" */
-static bool is_device(const char *text) {
-  size_t n = strncmp(text, "gpu:", 4) == 0      ? 4
-             : strncmp(text, "opencl:", 7) == 0 ? 7
-                                                : 0;
-  return n && text[n] && strspn(text + n, "0123456789") == strlen(text + n);
+/* "gpu:0": the kind and a number of at most 4 digits. */
+static bool is_device(const char *text, const char *kind) {
+  const size_t n = strlen(kind);
+  size_t n_digits;
+  if (strncmp(text, kind, n) != 0)
+    return false;
+  n_digits = strspn(text + n, "0123456789");
+  return n_digits >= 1 && n_digits <= 4 && !text[n + n_digits];
 }
 
 void pf_read_device(struct pf_reader *r, const struct pf_key *key,
@@ -186,8 +188,10 @@ void pf_read_device(struct pf_reader *r, const struct pf_key *key,
   (void)key;
   if (pf_json_type(r->doc, value) == PF_JSON_ARRAY) {
     pf_complain(r, value, false, "a list of devices is not supported yet");
-  } else if (text && is_device(text)) {
+  } else if (text && is_device(text, "gpu:")) {
     pf_complain_not_yet(r, value, false, "device ", text);
+  } else if (text && is_device(text, "opencl:")) {
+    *(char **)field = pf_read_copy(r, text);
   } else {
     at = pf_read_word(r, value, "device", words);
     if (at >= 0)

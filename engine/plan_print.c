@@ -1,4 +1,5 @@
 /* A compiled plan, for people and as JSON. */
+#include "engine/device.h"
 #include "engine/plan_private.h"
 
 #include <stdlib.h>
@@ -38,12 +39,11 @@ static const char *input_name(const struct pf_plan *plan, int input) {
 }
 
 /* How the stack reaches the step. C and NumPy share the host's memory. */
-static const char *mechanism(const struct pf_plan *plan,
-                             const struct pf_plan_step *step) {
-  if (step->input < 0)
-    return "read into the stack";
-  (void)plan;
-  return "stays in place";
+static void mechanism(const struct pf_plan *plan,
+                      const struct pf_plan_step *step, struct pf_buf *out) {
+  if (!pf_plan_device_way(plan, step, out))
+    pf_buf_str(out, step->input < 0 ? "read into the stack"
+                                    : "stays in place");
 }
 
 /* Bytes of the deepest group's stack as it is read. */
@@ -77,8 +77,9 @@ static void step_text(const struct pf_plan *plan, size_t s,
   const struct pf_plan_step *step = &plan->steps[s];
   pf_buf_printf(out, "%zu. %s  %s (%s)\n", s + 1, step->spec->name,
                 step->spec->function, pf_memory_type_name(memory_type(step)));
-  pf_buf_printf(out, "   input %s, %s; stacks ", input_name(plan, step->input),
-                mechanism(plan, step));
+  pf_buf_printf(out, "   input %s, ", input_name(plan, step->input));
+  mechanism(plan, step, out);
+  pf_buf_str(out, "; stacks ");
   components(step->mask, "nothing", out);
   pf_buf_printf(out, "; %llu groups", (unsigned long long)step->n_groups);
   for (size_t k = 0; k < step->n_with; k++)
@@ -123,8 +124,9 @@ static void step_json(const struct pf_plan *plan, size_t s,
   pf_buf_printf(out, ", \"memory_type\": \"%s\", \"input\": ",
                 pf_memory_type_name(memory_type(step)));
   pf_buf_json(out, input_name(plan, step->input));
-  pf_buf_printf(out,
-                ", \"mechanism\": \"%s\", \"stack\": ", mechanism(plan, step));
+  pf_buf_str(out, ", \"mechanism\": \"");
+  mechanism(plan, step, out);
+  pf_buf_str(out, "\", \"stack\": ");
   component_list(step->mask, out);
   pf_buf_str(out, ", \"lost\": ");
   component_list(step->lost, out);

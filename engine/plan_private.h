@@ -30,6 +30,8 @@ struct pf_plan_step {
   const struct pf_step_spec *spec;
   struct pf_step *step;
   const struct pf_step_traits *traits;
+  enum pf_memory_type input_type, output_type; /* what it takes and returns */
+  bool owns_stack; /* what it takes may be written to: it gets it alone */
   enum pf_result_kind result;
   struct pf_yields yields;
   bool resizes;
@@ -46,7 +48,8 @@ struct pf_plan_step {
   struct pf_filter *group_filters; /* on the group's components */
   struct pf_filter *slice_filters; /* on stacked components */
   bool slice_by_slice;
-  int concurrency; /* 0: no limit */
+  int concurrency;         /* 0: no limit */
+  struct pf_device device; /* that it runs on */
   bool saved;
   char *folder;       /* below OUT: "images" or "steps/NAME" */
   bool placeholders;  /* its parameters hold {component}s */

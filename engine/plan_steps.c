@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bridge/json.h"
+#include "engine/device.h"
 
 /* Where a message about a step belongs: the member `key` of its object, or
  * the object itself. */
@@ -82,6 +83,8 @@ static void check_memory_type(struct pf_plan_step *step,
     in = step->traits->input_memory_type;
   if (out == PF_MEM_NONE)
     out = step->traits->output_memory_type;
+  step->input_type = in;
+  step->output_type = out;
   if (in == PF_MEM_NONE || out == PF_MEM_NONE) {
     (void)pf_report_add(report, false, pipeline->doc, step->spec->json, false,
                         "step \"%s\" has no memory type: write "
@@ -89,6 +92,8 @@ static void check_memory_type(struct pf_plan_step *step,
                         step->spec->name);
     return;
   }
+  if (in == PF_MEM_OPENCL || out == PF_MEM_OPENCL)
+    return; /* pf_plan_choose_device() looks at it */
   if ((in != PF_MEM_NUMPY && in != PF_MEM_NATIVE) ||
       (out != PF_MEM_NUMPY && out != PF_MEM_NATIVE))
     (void)pf_report_add(
@@ -125,9 +130,9 @@ static void check_kind(struct pf_plan_step *step,
 }
 
 /* What the step is, from the pipeline first and the function second. */
-static void resolve_step(struct pf_plan_step *step,
-                         const struct pf_pipeline *pipeline,
-                         struct pf_report *report) {
+static int resolve_step(struct pf_plan_step *step,
+                        const struct pf_pipeline *pipeline,
+                        struct pf_report *report, struct pf_error *err) {
   const struct pf_step_spec *spec = step->spec;
   const struct pf_step_traits *traits = step->traits;
   check_memory_type(step, pipeline, report);
@@ -141,6 +146,7 @@ static void resolve_step(struct pf_plan_step *step,
   if (step->dtype == PF_N_CAST_MODES && !traits->is_native)
     step->dtype = PF_CAST_PRESERVE;
   step->placeholders = pf_has_placeholder(pipeline->doc, spec->parameters);
+  return pf_plan_choose_device(step, pipeline, report, err);
 }
 
 static bool placeholder_in_text(const char *text) {
@@ -459,7 +465,9 @@ static int plan_step(struct pf_plan *plan, size_t i, struct pf_report *report,
   if (result != PF_OK || !step->step)
     return result;
   step->traits = pf_step_traits(step->step);
-  resolve_step(step, plan->pipeline, report);
+  result = resolve_step(step, plan->pipeline, report, err);
+  if (result != PF_OK)
+    return result;
   connect_input(plan, i, report);
   group_step(plan, i, report);
   result = connect_withs(plan, step, report, err);
@@ -498,7 +506,7 @@ static int check_functions(const struct pf_pipeline *pipeline, size_t first,
     int result = open_step(pipeline, step.spec, &step.step, report, err);
     if (result == PF_OK && step.step) {
       step.traits = pf_step_traits(step.step);
-      resolve_step(&step, pipeline, report);
+      result = resolve_step(&step, pipeline, report, err);
     }
     pf_step_unref(&step.step);
     if (result != PF_OK)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bridge/os.h"
+#include "engine/device.h"
 #include "engine/slicewise.h"
 
 /* What a call is made from; cleaned up by clear_job(). */
@@ -20,6 +21,7 @@ struct job {
   struct pf_with_array *with;
   struct pf_group_info info;
   struct pf_result result;
+  enum pf_move moved_in, moved_out; /* between host and device */
 };
 
 static void clear_job(struct job *job) {
@@ -89,6 +91,20 @@ static int own_stack(struct job *job, struct pf_error *err) {
   return PF_OK;
 }
 
+/* The whole stack may stay on the step's device; pieces and casts are made on
+ * the host. Whoever takes the input after this step finds it there too. */
+static int bring_input(struct job *job, struct pf_error *err) {
+  struct pf_array **stack = &job->input->stack;
+  const enum pf_dtype as = job->step->spec->input_dtype;
+  const struct pf_device at = pf_array_device(*stack);
+  const bool is_whole = job->n == job->input->n &&
+                        (as == PF_DTYPE_NONE || as == pf_array_dtype(*stack));
+  if (is_whole && at.type == job->step->device.type &&
+      at.index == job->step->device.index)
+    return PF_OK;
+  return pf_run_to_host(stack, &job->moved_out, err);
+}
+
 static int prepare_stack(struct job *job, struct pf_error *err) {
   const struct pf_plan *plan = job->worker->runner->plan;
   int result;
@@ -97,7 +113,9 @@ static int prepare_stack(struct job *job, struct pf_error *err) {
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   job->n = pf_plan_choose(plan, job->step, job->input->positions,
                           job->input->n, job->positions);
-  result = choose_stack(job, err);
+  result = bring_input(job, err);
+  if (result == PF_OK)
+    result = choose_stack(job, err);
   if (result == PF_OK)
     result = cast_stack(job, err);
   return result;
@@ -126,9 +144,12 @@ static int prepare_with(struct job *job, struct pf_error *err) {
     return pf_error_set(err, PF_ENOMEM, "out of memory");
   for (size_t k = 0; k < n; k++) {
     struct pf_value *value = &job->worker->values[job->step->with[k].from + 1];
+    enum pf_move ignored;
     if (!value->stack)
       return pf_error_set(err, PF_EBUG, "\"%s\" has no result to take",
                           job->step->with[k].name);
+    if (pf_run_to_host(&value->stack, &ignored, err) != PF_OK)
+      return err ? (int)err->code : PF_EBUG;
     job->with[k] = (struct pf_with_array){
         job->step->with[k].name, value->stack, channels_of(plan, value)};
     if (!job->with[k].channels)
@@ -170,6 +191,12 @@ static void note_first_task(struct pf_runner *runner, double now) {
   if (runner->first_task == 0)
     runner->first_task = now;
   (void)pthread_mutex_unlock(&runner->lock);
+}
+
+static int move_stack(struct job *job, struct pf_error *err) {
+  if (!pf_plan_on_device(job->step))
+    return PF_OK;
+  return pf_run_to_device(&job->stack, job->step->device, &job->moved_in, err);
 }
 
 /* Before the call: the step may write into its stack. */
@@ -274,6 +301,26 @@ static size_t expected_depth(struct job *job) {
                        job->n, job->worker->scratch);
 }
 
+/* Whether nothing here has to look at the result's elements. */
+static bool may_stay(const struct job *job, enum pf_cast_mode mode,
+                     bool merge) {
+  const enum pf_dtype as = job->step->dtype_type == PF_DTYPE_NONE
+                               ? job->input->dtype
+                               : job->step->dtype_type;
+  return !merge && job->step->result == PF_RESULT_IMAGE &&
+         pf_plan_stays(job->worker->runner->plan, job->s) &&
+         (mode == PF_CAST_NATIVE || mode == PF_CAST_PRESERVE) &&
+         pf_array_dtype(job->result.stack) == as;
+}
+
+static int bring_result(struct job *job, struct pf_error *err) {
+  enum pf_move move;
+  int result = pf_run_to_host(&job->result.stack, &move, err);
+  if (move != PF_MOVE_NONE)
+    job->moved_out = move;
+  return result;
+}
+
 static int take_stack(struct job *job, enum pf_cast_mode mode, bool canary,
                       struct pf_error *err) {
   struct pf_array *stack = job->result.stack;
@@ -291,6 +338,10 @@ static int take_stack(struct job *job, enum pf_cast_mode mode, bool canary,
                         "\"%s\"; a step of tables alone says \"result\": "
                         "\"none\"",
                         pf_result_kind_name(job->step->result));
+  if (!may_stay(job, mode, merge) &&
+      (result = bring_result(job, err)) != PF_OK)
+    return result;
+  stack = job->result.stack;
   job->result.stack = NULL;
   result = pf_run_check(job->worker, job->s, &stack, &expect, err);
   if (result == PF_OK && merge)
@@ -337,9 +388,13 @@ static int run_job(struct job *job, const struct pf_group *group,
   if (result == PF_OK && canary)
     count_levels(job, mode);
   if (result == PF_OK)
+    result = move_stack(job, err);
+  if (result == PF_OK)
     result = call_step(job, instance, task, canary, err);
   if (result == PF_OK && job->step->result != PF_RESULT_NONE)
     result = take_stack(job, mode, canary, err);
+  if (!task->note)
+    task->note = pf_run_move_note(job->moved_in, job->moved_out);
   if (result == PF_OK)
     result =
         pf_run_tables(job->worker, job->s, &job->result, record, keep, err);

@@ -139,7 +139,7 @@ int pf_run_info(struct pf_worker *worker, const struct pf_group *group,
   struct info_context *context = calloc(1, sizeof(*context));
   struct pf_buf text = {0};
   *info = (struct pf_group_info){.step = step->spec->name,
-                                 .device = {1, 0},
+                                 .device = step->device,
                                  .context = context,
                                  .write = write_extra,
                                  .log = log_line};

@@ -241,10 +241,13 @@ static void test_host_reading(void) {
     for (int z = 0; z < 2; z++) {
       const uint16_t *in = pf_array_data(stack);
       uint16_t *out = pf_array_data(read);
-      EACH_ITEM(gaussian_y(in, sums, weight, z * N, H, W, radius, mode));
-      EACH_ITEM(gaussian_x(sums, out, weight, z * N, H, W, radius, mode));
+      EACH_ITEM(
+          gaussian_y(in, sums, weight, (pf_long)z * N, H, W, radius, mode));
+      EACH_ITEM(
+          gaussian_x(sums, out, weight, (pf_long)z * N, H, W, radius, mode));
     }
-    CHECK(memcmp(pf_array_data(read), pf_array_data(host), 4 * N) == 0);
+    CHECK(memcmp(pf_array_data(read), pf_array_data(host),
+                 pf_array_n_bytes(read)) == 0);
     pf_array_unref(&read);
     pf_array_unref(&host);
     pf_step_drop(&step);
