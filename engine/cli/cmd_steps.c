@@ -61,6 +61,9 @@ static void print_native(FILE *out, const struct pf_step_type *type) {
     (void)fprintf(out, ", %s", yields[type->yields.kind]);
   if (type->n_tables)
     (void)fprintf(out, "; %u table(s)", type->n_tables);
+  for (size_t i = 0; i < type->n_twins; i++)
+    (void)fprintf(out, "\nalso with \"memory_type\": \"%s\"",
+                  pf_memory_type_name(type->twins[i].memory_type));
   (void)fprintf(out, "\nparameters:\n");
   print_params(out, type);
 }
@@ -126,7 +129,11 @@ static void json_native(const struct pf_step_type *type, struct pf_buf *out) {
     pf_buf_str(out, "null");
   else
     pf_buf_json(out, pf_cast_mode_name(type->dtype));
-  pf_buf_printf(out, ", \"volume\": %s, \"tables\": %u, \"help\": ",
+  pf_buf_str(out, ", \"twins\": [");
+  for (size_t i = 0; i < type->n_twins; i++)
+    pf_buf_printf(out, "%s\"%s\"", i ? ", " : "",
+                  pf_memory_type_name(type->twins[i].memory_type));
+  pf_buf_printf(out, "], \"volume\": %s, \"tables\": %u, \"help\": ",
                 type->any_depth ? "true" : "false", type->n_tables);
   pf_buf_json(out, type->help);
   pf_buf_str(out, ", \"parameters\": [");

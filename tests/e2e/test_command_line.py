@@ -53,7 +53,6 @@ NOT_YET_STEPS = [
     {"isolate": True},
     {"timeout": 3},
     {"device": "gpu:0"},
-    {"device": "opencl:0"},
     {"memory_type": "cuda"},
 ]
 

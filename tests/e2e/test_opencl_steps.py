@@ -161,6 +161,15 @@ def test_no_such_device(
         assert 'step "a"' in done.stderr and words in done.stderr
 
 
+def test_steps_says_so(run: Run) -> None:
+    """`plateflow steps` names the other memory types of a step."""
+    said = json.loads(run("steps", "native:gaussian", "--json").stdout)
+    said = said[0] if isinstance(said, list) else said
+    assert said["twins"] == ["opencl"]
+    text = run("steps", "native:gaussian").stdout
+    assert 'also with "memory_type": "opencl"' in text
+
+
 def test_no_opencl(run: Run, tmp_path: Path, data: Path) -> None:
     """Without any device the message says what to install; C runs on."""
     nothing = {"OCL_ICD_VENDORS": str(tmp_path), "OPENCL_VENDOR_PATH": "/none"}
