@@ -13,10 +13,9 @@
 
 #include <stdatomic.h>
 
-extern const struct pf_device_ops pf_device_host_ops; /* device_host.c */
-extern const struct pf_device_ops pf_device_cuda_ops; /* device_cuda.c */
-/* device_opencl.c; weak: a build without it has no such devices. */
-extern const struct pf_device_ops pf_device_opencl_ops __attribute__((weak));
+extern const struct pf_device_ops pf_device_host_ops;   /* device_host_ops.c */
+extern const struct pf_device_ops pf_device_cuda_ops;   /* device_cuda.c */
+extern const struct pf_device_ops pf_device_opencl_ops; /* device_opencl.c */
 
 /* Made by ops->stream_create(), kept in the pool of its device, never freed.
  */

@@ -22,3 +22,9 @@ if(TARGET unit_cuda)
   set_tests_properties(unit_cuda_without_mempools PROPERTIES TIMEOUT 120
     ENVIRONMENT "${FAKECUDA_ENV};FAKECUDA_POOLS=0;FAKECUDA_SEED=2")
 endif()
+# Where there is no compiler library, that is said.
+if(TARGET unit_cuda_compile)
+  add_test(NAME unit_cuda_compile_without COMMAND unit_cuda_compile)
+  set_tests_properties(unit_cuda_compile_without PROPERTIES
+    ENVIRONMENT "PLATEFLOW_NVRTC=/nowhere/libnvrtc.so")
+endif()
