@@ -51,10 +51,16 @@ PF_KERNEL void gaussian_y(PF_GLOBAL const PF_T *stack,
   if (x >= width || y >= height)
     return;
   sum = (PF_REAL)in[y * width + x] * weight[0];
-  for (int k = radius; k >= 1; k--)
-    sum += (at_row(in, y - k, x, height, width, mode) +
-            at_row(in, y + k, x, height, width, mode)) *
-           weight[k];
+  if (y >= radius && y < height - radius) /* most rows: no edge to look at */
+    for (pf_long k = radius; k >= 1; k--)
+      sum += ((PF_REAL)in[(y - k) * width + x] +
+              (PF_REAL)in[(y + k) * width + x]) *
+             weight[k];
+  else
+    for (pf_long k = radius; k >= 1; k--)
+      sum += (at_row(in, y - k, x, height, width, mode) +
+              at_row(in, y + k, x, height, width, mode)) *
+             weight[k];
   sums[y * width + x] = sum;
 }
 
@@ -69,9 +75,13 @@ PF_KERNEL void gaussian_x(PF_GLOBAL const PF_REAL *sums,
   if (x >= width || y >= height)
     return;
   sum = row[x] * weight[0];
-  for (int k = radius; k >= 1; k--)
-    sum += (at_column(row, x - k, width, mode) +
-            at_column(row, x + k, width, mode)) *
-           weight[k];
+  if (x >= radius && x < width - radius)
+    for (pf_long k = radius; k >= 1; k--)
+      sum += (row[x - k] + row[x + k]) * weight[k];
+  else
+    for (pf_long k = radius; k >= 1; k--)
+      sum += (at_column(row, x - k, width, mode) +
+              at_column(row, x + k, width, mode)) *
+             weight[k];
   result[first + y * width + x] = pf_store(sum);
 }
