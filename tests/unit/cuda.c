@@ -409,6 +409,36 @@ static void test_reuse(void) {
   check_ordered();
 }
 
+/* Memory that two streams still read, and memory that nobody used since it
+ * came from the pool, go on to a third stream. */
+static void test_handed_on(void) {
+  struct pf_stream *streams[3];
+  struct pf_array *array, *a = NULL, *b = NULL, *unused = NULL, *next = NULL;
+  const void *data = NULL;
+  get_streams(streams, 3, 0);
+  ops->clear(0);
+  array = make_on(gpu, 1, 3000, streams[0]);
+  data = pf_array_data(array);
+  set_late(true);
+  CHECK_INT(add(&a, array, 1, streams[1], NULL), PF_OK);
+  CHECK_INT(add(&b, array, 2, streams[2], NULL), PF_OK);
+  pf_array_unref(&array);
+  CHECK_INT(pf_array_create_on(&unused, gpu, PF_U32, 1, pf_array_shape(a),
+                               streams[1], NULL),
+            PF_OK);
+  CHECK(pf_array_data(unused) == data);
+  pf_array_unref(&unused);
+  next = make_on(gpu, 50, 3000, streams[0]);
+  CHECK(pf_array_data(next) == data);
+  set_late(false);
+  CHECK(holds(a, 2) && holds(b, 3) && holds(next, 50));
+  pf_array_unref(&a);
+  pf_array_unref(&b);
+  pf_array_unref(&next);
+  put_streams(streams, 3);
+  check_ordered();
+}
+
 static void count_release(void *owner) {
   ++*(int *)owner;
 }
@@ -777,6 +807,7 @@ int main(void) {
   test_write_after_reads();
   test_violations();
   test_reuse();
+  test_handed_on();
   test_foreign();
   test_writable();
   test_pinned();
