@@ -248,10 +248,11 @@ uint64_t pf_device_limit(void) {
 }
 
 int pf_device_check_limit(struct pf_error *err) {
+  const char *text = getenv(LIMIT_VARIABLE);
   uint64_t ignored;
   if (pf_device_limit() != 0 || !limit_is_wrong)
     return PF_OK;
-  if (pf_parse_size(getenv(LIMIT_VARIABLE), &ignored, err) == PF_OK)
+  if (!text || pf_parse_size(text, &ignored, err) == PF_OK)
     return PF_OK; /* it was changed since */
   pf_error_prefix(err, "the environment variable " LIMIT_VARIABLE);
   return PF_EINVAL;

@@ -54,9 +54,10 @@ int pf_framework_complain_word(struct pf_framework_reader *r,
 
 int pf_fw_expected(struct pf_framework_reader *r, const pf_json *value,
                    const char *what) {
-  return pf_framework_complain(
+  (void)pf_framework_complain(
       r, value, false, "expected %s, got %s", what,
       pf_json_type_name(pf_json_type(r->file->doc, value)));
+  return PF_EINVAL;
 }
 
 /* ----------------------------------------------------------------- memory */
@@ -220,10 +221,12 @@ int pf_fw_list(struct pf_framework_reader *r, const pf_json *value,
   void *memory;
   if (pf_json_type(r->file->doc, value) != PF_JSON_ARRAY)
     return pf_fw_expected(r, value, "a list");
-  if (pf_json_n(value) > MAX_LIST)
-    return pf_framework_complain(r, value, false,
-                                 "the list has %zu entries, %d at the most",
-                                 pf_json_n(value), MAX_LIST);
+  if (pf_json_n(value) > MAX_LIST) {
+    (void)pf_framework_complain(r, value, false,
+                                "the list has %zu entries, %d at the most",
+                                pf_json_n(value), MAX_LIST);
+    return PF_EINVAL;
+  }
   memory = pf_framework_alloc(r, pf_json_n(value), size);
   if (!memory)
     return PF_ENOMEM;

@@ -405,8 +405,8 @@ static void test_planes(void) {
   CHECK_INT(pf_array_to_device(&back, plane, host, NULL, NULL), PF_OK);
   CHECK_INT(pf_array_wait(back, NULL), PF_OK);
   CHECK(memcmp(pf_array_data(back),
-               (char *)pf_array_data(array) + 8 * info.alignment,
-               4 * info.alignment) == 0);
+               (char *)pf_array_data(array) + (size_t)8 * info.alignment,
+               (size_t)4 * info.alignment) == 0);
   pf_array_unref(&back);
   pf_array_unref(&plane);
   pf_array_unref(&array);
