@@ -38,6 +38,12 @@ struct pf_framework_oom {
   const char *const *patterns;
 };
 
+/* What is known not to go together; doctor says it. */
+struct pf_framework_conflict {
+  const char *with; /* another framework's name */
+  const char *text; /* what happens, and what to do */
+};
+
 /* How a framework takes an array. */
 enum pf_take {
   PF_TAKE_OBJECT,  /* an object with __dlpack__ */
@@ -102,6 +108,8 @@ struct pf_framework {
   size_t n_cpu_modules;     /* imports to replace for that fallback */
   const char *const *cpu_module_names, *const *cpu_module_values;
   const char *install; /* pip line for doctor */
+  size_t n_conflicts;
+  struct pf_framework_conflict *conflicts;
   const pf_json *json; /* the whole entry, for the glue */
 };
 

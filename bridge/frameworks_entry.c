@@ -117,6 +117,32 @@ static const struct pf_fw_key oom_keys[] = {
     END,
 };
 
+static const struct pf_fw_key conflict_keys[] = {
+    {.name = "with",
+     .read = pf_fw_dotted,
+     .offset = offsetof(struct pf_framework_conflict, with),
+     .required = true},
+    {.name = "text",
+     .read = pf_fw_text,
+     .offset = offsetof(struct pf_framework_conflict, text),
+     .required = true},
+    END,
+};
+
+static int read_conflicts(struct pf_framework_reader *r,
+                          const struct pf_fw_key *key, const pf_json *value,
+                          void *base) {
+  struct pf_framework *f = base;
+  size_t i = 0;
+  int code = pf_fw_list(r, value, sizeof(*f->conflicts), &f->conflicts,
+                        &f->n_conflicts);
+  (void)key;
+  for (const pf_json *v = pf_json_first(value); v && !code;
+       v = pf_json_next(v))
+    code = pf_fw_object(r, v, conflict_keys, &f->conflicts[i++]);
+  return code;
+}
+
 static int read_oom(struct pf_framework_reader *r, const struct pf_fw_key *key,
                     const pf_json *value, void *base) {
   struct pf_framework_oom *list = NULL;
@@ -174,6 +200,7 @@ static const struct pf_fw_key entry_keys[] = {
     {.name = "stream_context", .read = pf_fw_call, AT(stream_context)},
     {.name = "adapter", .read = pf_fw_dotted, AT(adapter)},
     {.name = "cpu_fallback", .read = pf_fw_text, AT(cpu_fallback)},
+    {.name = "conflicts", .read = read_conflicts},
     {.name = "cpu_modules",
      .read = pf_fw_pairs,
      LIST(cpu_module_names, n_cpu_modules)},

@@ -24,7 +24,8 @@ static const struct command commands[] = {
      cmd_inspect},
     {"steps", "[NAME]", "list the steps that can be used, or explain one",
      CMD_STEPS, 0, 1, cmd_steps},
-    {"doctor", "", "look at Python, frameworks and devices", 0, 0, 0, NULL},
+    {"doctor", "", "say what works here, and what to install", CMD_DOCTOR, 0,
+     0, cmd_doctor},
     {"merge", "OUT", "make one result from shards", 0, 1, 1, NULL},
     {"report", "OUT", "write OUT/report.html again", 0, 1, 1, NULL},
 };

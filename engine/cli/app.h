@@ -90,5 +90,6 @@ int cmd_check(struct app *app);
 int cmd_plan(struct app *app);
 int cmd_inspect(struct app *app);
 int cmd_steps(struct app *app);
+int cmd_doctor(struct app *app);
 
 #endif

@@ -81,7 +81,7 @@ def test_keys_of_later(work: Work, keys):
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("command", ["doctor", "merge", "report"])
+@pytest.mark.parametrize("command", ["merge", "report"])
 def test_commands_of_later(run: Run, command):
     assert "not supported yet" in run(command, "x", status=2).stderr
 

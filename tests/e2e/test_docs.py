@@ -30,7 +30,7 @@ TABLES = [
     ("with", SCHEMA["$defs"]["with"], "An array of `with`"),
     ("keep", SCHEMA["$defs"]["keep"], "A row of `keep`"),
 ]
-COMMANDS = ("run", "check", "plan", "inspect", "steps")
+COMMANDS = ("run", "check", "plan", "inspect", "steps", "doctor")
 
 
 def cells(line: str) -> list[str]:
@@ -212,6 +212,7 @@ def json_blocks() -> list[Any]:
         pytest.param(page, text, id=f"{page.name}:{line}")
         for page in PAGES
         for line, text in blocks(page, "json")
+        if page.name != "adding-a-framework.md"
     ]
 
 
@@ -247,6 +248,23 @@ def test_examples(run: Run, tmp_path: Path, page: Path, text: str):
     run("check", path)
     if pipeline.get("plate", {}).get("layout") != "pattern":
         run("check", path, ROOT / "samples/plate")
+
+
+@pytest.mark.numpy
+def test_framework_of_the_page(run: Run, tmp_path: Path):
+    """The entry is the one that is tested; its pipeline is valid, and runs."""
+    page = DOCS / "adding-a-framework.md"
+    (_, entry), (_, pipeline) = blocks(page, "json")
+    path = ROOT / "tests/matrix/paddle.json"
+    assert entry == path.read_text()
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(pipeline))
+    run("steps", "--frameworks", path)
+    pytest.importorskip("paddle")
+    (tmp_path / "steps.py").write_text(next(blocks(page, "python"))[1])
+    (tmp_path / "p.json").write_text(pipeline)
+    plate = ROOT / "samples/plate"
+    run("run", "p.json", plate, "-o", "out", "--frameworks", path)
+    assert len(list((tmp_path / "out/images").rglob("*.tif"))) == 8
 
 
 @pytest.mark.numpy

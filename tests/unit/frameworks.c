@@ -104,6 +104,7 @@ static const struct {
      "\"exception\" is missing"},
     {WITH("\"out_of_memory\": [{\"exception\": \"a-b\"}]"), 3, 33,
      "expected a dotted name"},
+    {WITH("\"conflicts\": [{\"with\": \"a\"}]"), 3, 15, "\"text\" is missing"},
     {WITH("\"cpu_modules\": {\"a\": null}"), 3, 22, "expected a string"},
     {NEEDED("x") TAKE("") ",\n\"import\": \"b\"}" TAIL, 3, 1, "second time"},
     {HEAD "{\"name\": \"x\", \"import\": \"a\", \"arrays\": {\"modules\": "

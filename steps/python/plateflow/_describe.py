@@ -5,7 +5,9 @@ Standard input: one JSON object::
     {"base_dir": "/folder/of/the/pipeline",
      "functions": [{"function": "./steps.py:smooth",
                     "parameters": ["sigma"], "with": ["mask"]}],
-     "entry_points": true}
+     "entry_points": true,
+     "doctor": {"frameworks": [entries of bridge/frameworks.json],
+                "native": ["native"]}}
 
 ("parameters" may be the pipeline's object, whose keys are taken.) Standard
 output: one JSON object::
@@ -19,6 +21,8 @@ output: one JSON object::
                        "message": "...", "detail": "a traceback"}}],
      "entry_points": [{"name": "smooth", "function": "package.module:smooth",
                        "help": "..."} or with "error" as above],
+     "doctor": {"python": ..., "frameworks": [...], "conflicts": [...],
+                "conversions": {...}},
      "versions": {...}}
 
 with the keys of _steps.describe() for each function.
@@ -89,6 +93,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     }
     if request.get("entry_points"):
         reply["entry_points"] = _entry_points()
+    if request.get("doctor"):
+        from plateflow import _doctor
+
+        reply["doctor"] = _doctor.examine(request["doctor"])
     reply["versions"] = json.loads(_steps.versions())
     return reply
 
