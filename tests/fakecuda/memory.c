@@ -268,7 +268,7 @@ int cuMemFreeHost(void *data) {
     at = &(*at)->next;
   if (fake_current(&result) && (!*at || (*at)->device >= 0))
     result = PF_CU_INVALID_VALUE;
-  if (result == PF_CU_SUCCESS) {
+  if (result == PF_CU_SUCCESS && *at) {
     region = *at;
     *at = region->next;
     fake_access(NULL, data, region->n_bytes, true);

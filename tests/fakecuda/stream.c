@@ -100,7 +100,7 @@ int cuStreamCreate(struct pf_cu_stream **out, unsigned flags) {
       (fake_fails() || n_streams + 1 >= MAX_CLOCKS ||
        !(stream = calloc(1, sizeof(*stream)))))
     result = PF_CU_OUT_OF_MEMORY;
-  if (stream) {
+  if (device && stream) {
     stream->device = device->context.device;
     stream->number = ++n_streams;
     stream->last = &stream->first;
@@ -143,7 +143,7 @@ int cuEventCreate(struct pf_cu_event **out, unsigned flags) {
   if (result == PF_CU_SUCCESS &&
       (fake_fails() || !(event = calloc(1, sizeof(*event)))))
     result = PF_CU_OUT_OF_MEMORY;
-  if (event) {
+  if (device && event) {
     event->device = device->context.device;
     fake_n_events++;
     *out = event;

@@ -331,7 +331,7 @@ static void test_write_after_reads(void) {
 enum fault { NO_WAIT_FOR_EVENT, NO_WAIT_FOR_READER, FREED_IN_USE, N_FAULTS };
 
 static void commit_fault(enum fault fault, struct pf_stream *const *streams) {
-  const size_t n_bytes = 4096 * 4;
+  const size_t n_bytes = 16384;
   struct pf_array *array = make_on(gpu, 0, 4096, streams[0]), *other = NULL;
   struct pf_event *event = NULL;
   void *data = NULL;
