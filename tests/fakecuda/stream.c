@@ -96,11 +96,11 @@ int cuStreamCreate(struct pf_cu_stream **out, unsigned flags) {
   device = fake_current(&result);
   if (device && flags != PF_CU_STREAM_NON_BLOCKING)
     result = PF_CU_INVALID_VALUE;
-  if (result == PF_CU_SUCCESS &&
+  if (device && result == PF_CU_SUCCESS &&
       (fake_fails() || n_streams + 1 >= MAX_CLOCKS ||
        !(stream = calloc(1, sizeof(*stream)))))
     result = PF_CU_OUT_OF_MEMORY;
-  if (device && stream) {
+  if (stream) {
     stream->device = device->context.device;
     stream->number = ++n_streams;
     stream->last = &stream->first;
@@ -140,10 +140,10 @@ int cuEventCreate(struct pf_cu_event **out, unsigned flags) {
   device = fake_current(&result);
   if (device && flags != PF_CU_EVENT_DISABLE_TIMING)
     result = PF_CU_INVALID_VALUE;
-  if (result == PF_CU_SUCCESS &&
+  if (device && result == PF_CU_SUCCESS &&
       (fake_fails() || !(event = calloc(1, sizeof(*event)))))
     result = PF_CU_OUT_OF_MEMORY;
-  if (device && event) {
+  if (event) {
     event->device = device->context.device;
     fake_n_events++;
     *out = event;
