@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import IO, Any
 
 from plateflow import _frameworks
@@ -39,6 +40,13 @@ _CUDA_SUFFIX = re.compile(r"-cu(?:da)?(\d\d)x?$")
 _CUDA_VERSIONED = re.compile(r"^nvidia-cuda-(runtime|nvrtc|cupti)$")
 
 
+def _as_text(output: str | bytes | None) -> str:
+    """Return what a process wrote before it was stopped."""
+    if isinstance(output, bytes):
+        return output.decode(errors="replace")
+    return output or ""
+
+
 def _run(main: str, request: Any, env: dict[str, str]) -> tuple[str, str]:
     """Return what a process of `main` wrote, and how it failed or ''."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -55,10 +63,7 @@ def _run(main: str, request: Any, env: dict[str, str]) -> tuple[str, str]:
             check=False,
         )
     except subprocess.TimeoutExpired as late:
-        text = late.stdout or b""
-        text = (
-            text.decode(errors="replace") if isinstance(text, bytes) else text
-        )
+        text = _as_text(late.stdout)
         return text, f"no answer within {_PROBE_SECONDS} s"
     if done.returncode < 0:
         name = signal.Signals(-done.returncode).name
@@ -190,9 +195,7 @@ def _pairs(names: list[str]) -> Iterator[dict[str, Any]]:
             _core.clear_conversion_log()
             try:
                 row["microseconds"] = _microseconds(
-                    lambda a=array, s=source, t=target: (
-                        converters.convert_memory(a, s, t)
-                    )
+                    partial(converters.convert_memory, array, source, target)
                 )
                 log = converters.conversion_log()
                 row["mechanism"] = log[-1]["mechanism"] if log else "in place"
