@@ -186,6 +186,14 @@ pf_framework_doc(const struct pf_framework *framework) {
 
 /* ------------------------------------------------------------ environment */
 
+/* The number of inner threads is what OpenMP was told. */
+static const char *env_value(const char *value) {
+  const char *threads = getenv("OMP_NUM_THREADS");
+  if (strcmp(value, "{threads}") != 0)
+    return value;
+  return threads ? threads : "1";
+}
+
 int pf_frameworks_set_env(const char *const *names, size_t n, char **set,
                           struct pf_error *err) {
   struct pf_buf text = {0};
@@ -194,12 +202,14 @@ int pf_frameworks_set_env(const char *const *names, size_t n, char **set,
     *set = NULL;
   for (size_t i = 0; i < n && !code; i++) {
     const struct pf_framework *f = pf_framework_find(names[i]);
+    const char *value;
     for (size_t j = 0; f && j < f->n_env && !code; j++) {
       if (getenv(f->env_names[j]))
         continue; /* the user's, or another framework's */
-      if (setenv(f->env_names[j], f->env_values[j], 0) != 0)
+      value = env_value(f->env_values[j]);
+      if (setenv(f->env_names[j], value, 0) != 0)
         code = no_memory(err);
-      pf_buf_printf(&text, "%s=%s\n", f->env_names[j], f->env_values[j]);
+      pf_buf_printf(&text, "%s=%s\n", f->env_names[j], value);
     }
   }
   if (!code && !pf_buf_ok(&text))

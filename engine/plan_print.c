@@ -1,4 +1,5 @@
 /* A compiled plan, for people and as JSON. */
+#include "bridge/convert_plan.h"
 #include "engine/device.h"
 #include "engine/plan_private.h"
 
@@ -28,22 +29,64 @@ static void component_list(unsigned bits, struct pf_buf *out) {
   pf_buf_char(out, ']');
 }
 
-static enum pf_memory_type memory_type(const struct pf_plan_step *step) {
-  return step->spec->input_memory_type != PF_MEM_NONE
-             ? step->spec->input_memory_type
-             : step->traits->input_memory_type;
-}
-
 static const char *input_name(const struct pf_plan *plan, int input) {
   return input < 0 ? "plate" : plan->steps[input].spec->name;
 }
 
-/* How the stack reaches the step. C and NumPy share the host's memory. */
+/* Whether a later step takes the same stack. */
+static bool is_taken_later(const struct pf_plan *plan,
+                           const struct pf_plan_step *step) {
+  for (const struct pf_plan_step *later = step + 1;
+       later < plan->steps + plan->n_steps; later++) {
+    if (later->input == step->input)
+      return true;
+    for (size_t k = 0; k < later->n_with; k++)
+      if (later->with[k].from == step->input)
+        return true;
+  }
+  return false;
+}
+
+/* How the stack reaches the step, and why that takes a copy. */
+struct way {
+  enum pf_mechanism mechanism;
+  const char *why; /* NULL: it takes none */
+};
+
+static struct way way_of(const struct pf_plan *plan,
+                         const struct pf_plan_step *step) {
+  enum pf_memory_type type =
+      step->input < 0 ? PF_MEM_NATIVE : plan->steps[step->input].output_type;
+  const struct pf_framework *from = pf_framework_of_type(type);
+  const struct pf_framework *to = pf_framework_of_type(step->input_type);
+  struct pf_array_facts facts = {.dtype = step->spec->input_dtype};
+  struct pf_convert_plan found;
+  bool host =
+      step->input_type == PF_MEM_NUMPY || step->input_type == PF_MEM_NATIVE;
+  if (from && from->give_aliased && step->owns_stack)
+    facts.is_read_only = true;
+  pf_convert_plan(&found, from, to, &facts);
+  if (step->owns_stack && is_taken_later(plan, step))
+    return (struct way){PF_MECHANISM_COPIED, "another step takes it too"};
+  if (facts.is_read_only)
+    return (struct way){PF_MECHANISM_COPIED, "the step may write to it"};
+  /* C's memory and NumPy's are one. */
+  if (host && (type == PF_MEM_NUMPY || type == PF_MEM_NATIVE))
+    return (struct way){PF_MECHANISM_STAYS, NULL};
+  return (struct way){found.mechanism, found.why};
+}
+
 static void mechanism(const struct pf_plan *plan,
                       const struct pf_plan_step *step, struct pf_buf *out) {
-  if (!pf_plan_device_way(plan, step, out))
-    pf_buf_str(out, step->input < 0 ? "read into the stack"
-                                    : "stays in place");
+  struct way way = way_of(plan, step);
+  if (pf_plan_device_way(plan, step, out))
+    return;
+  if (step->input < 0 && way.mechanism == PF_MECHANISM_STAYS)
+    pf_buf_str(out, "read into the stack");
+  else
+    pf_buf_str(out, pf_mechanism_name(way.mechanism));
+  if (way.why)
+    pf_buf_printf(out, " (%s)", way.why);
 }
 
 /* Bytes of the deepest group's stack as it is read. */
@@ -76,7 +119,7 @@ static void step_text(const struct pf_plan *plan, size_t s,
                       struct pf_buf *out) {
   const struct pf_plan_step *step = &plan->steps[s];
   pf_buf_printf(out, "%zu. %s  %s (%s)\n", s + 1, step->spec->name,
-                step->spec->function, pf_memory_type_name(memory_type(step)));
+                step->spec->function, pf_memory_type_name(step->input_type));
   pf_buf_printf(out, "   input %s, ", input_name(plan, step->input));
   mechanism(plan, step, out);
   pf_buf_str(out, "; stacks ");
@@ -122,10 +165,10 @@ static void step_json(const struct pf_plan *plan, size_t s,
   pf_buf_str(out, ", \"function\": ");
   pf_buf_json(out, step->spec->function);
   pf_buf_printf(out, ", \"memory_type\": \"%s\", \"input\": ",
-                pf_memory_type_name(memory_type(step)));
+                pf_memory_type_name(step->input_type));
   pf_buf_json(out, input_name(plan, step->input));
   pf_buf_str(out, ", \"mechanism\": \"");
-  mechanism(plan, step, out);
+  mechanism(plan, step, out); /* nothing in it needs quoting */
   pf_buf_str(out, "\", \"stack\": ");
   component_list(step->mask, out);
   pf_buf_str(out, ", \"lost\": ");

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridge/frameworks.h"
 #include "bridge/json.h"
 #include "engine/device.h"
+#include "plateflow/device.h"
+#include "steps/python.h"
 
 /* Where a message about a step belongs: the member `key` of its object, or
  * the object itself. */
@@ -74,33 +77,64 @@ static int open_step(const struct pf_pipeline *pipeline,
   return PF_OK;
 }
 
-static void check_memory_type(struct pf_plan_step *step,
-                              const struct pf_pipeline *pipeline,
-                              struct pf_report *report) {
-  enum pf_memory_type in = step->spec->input_memory_type;
-  enum pf_memory_type out = step->spec->output_memory_type;
-  if (in == PF_MEM_NONE)
-    in = step->traits->input_memory_type;
-  if (out == PF_MEM_NONE)
-    out = step->traits->output_memory_type;
-  step->input_type = in;
-  step->output_type = out;
-  if (in == PF_MEM_NONE || out == PF_MEM_NONE) {
+/* Kinds of device that arrays can be on today, by what brings them. */
+static const char *missing_device(const struct pf_framework *framework) {
+  for (size_t i = 0; i < framework->n_devices; i++)
+    if (framework->devices[i] == PF_DEVICE_HOST || framework->adapter)
+      return NULL;
+  return framework->n_devices && framework->devices[0] == PF_DEVICE_OPENCL
+             ? "an OpenCL device that plateflow can share memory with"
+             : "an NVIDIA driver and device";
+}
+
+/* PF_EMISSING where the interpreter has no such framework. */
+static int check_framework(const struct pf_plan_step *step,
+                           enum pf_memory_type type, struct pf_error *err) {
+  const struct pf_framework *framework = pf_framework_of_type(type);
+  const char *missing;
+  if (!framework)
+    return PF_OK;
+  if (!pf_python_has_module(framework->import))
+    return pf_error_set(
+        err, PF_EMISSING,
+        "step \"%s\" needs %s, which this Python does not have: %s",
+        step->spec->name, framework->import,
+        framework->install ? framework->install : "install it");
+  missing = missing_device(framework);
+  if (missing)
+    return pf_error_set(err, PF_EMISSING, "step \"%s\": %s needs %s",
+                        step->spec->name, framework->name, missing);
+  return PF_OK;
+}
+
+/* The pipeline's word first, the function's own second. */
+static int check_memory_type(struct pf_plan_step *step,
+                             const struct pf_pipeline *pipeline,
+                             struct pf_report *report, struct pf_error *err) {
+  const struct pf_framework *framework;
+  int result;
+  step->input_type = step->spec->input_memory_type;
+  step->output_type = step->spec->output_memory_type;
+  if (step->input_type == PF_MEM_NONE)
+    step->input_type = step->traits->input_memory_type;
+  if (step->output_type == PF_MEM_NONE)
+    step->output_type = step->traits->output_memory_type;
+  if (step->input_type == PF_MEM_NONE || step->output_type == PF_MEM_NONE) {
     (void)pf_report_add(report, false, pipeline->doc, step->spec->json, false,
                         "step \"%s\" has no memory type: write "
                         "\"memory_type\": \"numpy\", or decorate the function",
                         step->spec->name);
-    return;
+    return PF_OK;
   }
-  if (in == PF_MEM_OPENCL || out == PF_MEM_OPENCL)
-    return; /* pf_plan_choose_device() looks at it */
-  if ((in != PF_MEM_NUMPY && in != PF_MEM_NATIVE) ||
-      (out != PF_MEM_NUMPY && out != PF_MEM_NATIVE))
-    (void)pf_report_add(
-        report, false, pipeline->doc, member(step, "memory_type"), false,
-        "memory type %s is not supported yet",
-        pf_memory_type_name(in != PF_MEM_NUMPY && in != PF_MEM_NATIVE ? in
-                                                                      : out));
+  framework = pf_framework_of_type(step->input_type);
+  step->owns_stack =
+      !step->traits->is_native && !(framework && framework->give_aliased);
+  if (step->traits->is_native)
+    return PF_OK;
+  result = check_framework(step, step->input_type, err);
+  if (result == PF_OK)
+    result = check_framework(step, step->output_type, err);
+  return result;
 }
 
 static void check_kind(struct pf_plan_step *step,
@@ -135,18 +169,20 @@ static int resolve_step(struct pf_plan_step *step,
                         struct pf_report *report, struct pf_error *err) {
   const struct pf_step_spec *spec = step->spec;
   const struct pf_step_traits *traits = step->traits;
-  check_memory_type(step, pipeline, report);
+  int result = check_memory_type(step, pipeline, report, err);
   check_kind(step, pipeline, report);
   step->yields = spec->has_yields ? spec->yields : traits->yields;
   step->resizes = spec->resizes >= 0 ? spec->resizes == 1 : traits->resizes;
   step->slice_by_slice = spec->slice_by_slice == 1;
   step->concurrency = spec->concurrency;
+  if (result == PF_OK)
+    result = pf_plan_choose_device(step, pipeline, report, err);
   step->dtype_type = spec->dtype_type;
   step->dtype = spec->dtype;
   if (step->dtype == PF_N_CAST_MODES && !traits->is_native)
     step->dtype = PF_CAST_PRESERVE;
   step->placeholders = pf_has_placeholder(pipeline->doc, spec->parameters);
-  return pf_plan_choose_device(step, pipeline, report, err);
+  return result;
 }
 
 static bool placeholder_in_text(const char *text) {
@@ -541,6 +577,27 @@ bool pf_pipeline_needs_python(const struct pf_pipeline *pipeline) {
     if (strncmp(pipeline->steps[i].function, "native:", 7) != 0)
       return true;
   return false;
+}
+
+static size_t add_framework(const char **names, size_t n,
+                            enum pf_memory_type type) {
+  const struct pf_framework *framework = pf_framework_of_type(type);
+  for (size_t i = 0; framework && i < n; i++)
+    if (names[i] == framework->name)
+      return n;
+  if (framework)
+    names[n++] = framework->name;
+  return n;
+}
+
+size_t pf_pipeline_frameworks(const struct pf_pipeline *pipeline,
+                              const char **names) {
+  size_t n = 0;
+  for (size_t i = 0; i < pipeline->n_steps; i++) {
+    n = add_framework(names, n, pipeline->steps[i].input_memory_type);
+    n = add_framework(names, n, pipeline->steps[i].output_memory_type);
+  }
+  return n;
 }
 
 int pf_pipeline_threads(const struct pf_pipeline *pipeline) {

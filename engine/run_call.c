@@ -75,13 +75,14 @@ static int cast_stack(struct job *job, struct pf_error *err) {
 }
 
 /* A Python function owns its stack alone: where another consumer waits, or the
- * memory is somebody's still, it gets a copy. C steps say what they write. */
+ * memory is somebody's still, it gets a copy. C steps say what they write, and
+ * some frameworks never do. */
 static int own_stack(struct job *job, struct pf_error *err) {
   struct pf_array *copy = NULL;
   int result;
   if (job->input->n_consumers <= 1 && !pf_plan_keeps_rest(job->step))
     pf_array_unref(&job->input->stack); /* handed over, or cast already */
-  if (job->step->traits->is_native || pf_array_is_writable(job->stack))
+  if (!job->step->owns_stack || pf_array_is_writable(job->stack))
     return PF_OK;
   result = pf_array_copy(&copy, job->stack, err);
   if (result != PF_OK)
@@ -217,7 +218,9 @@ static int call_step(struct job *job, struct pf_step_instance *instance,
                          .info = &job->info,
                          .may_write = pf_array_is_writable(job->stack),
                          .result = job->step->result,
-                         .n_tables = job->step->spec->n_tables};
+                         .n_tables = job->step->spec->n_tables,
+                         .input_type = job->step->input_type,
+                         .output_type = job->step->output_type};
   double start, seconds;
   int result;
   begin_call(run);

@@ -35,9 +35,8 @@ struct pf_python_ops {
    * Python began. For the thread that runs the command, now and then. */
   bool (*interrupted)(void);
   /* Import the named frameworks that are installed, in their entries' order,
-   * so that user code finds them imported; `threads` is for each. */
-  int (*prepare)(const char *const *names, size_t n, int threads,
-                 struct pf_error *err);
+   * so that user code finds them imported. */
+  int (*prepare)(const char *const *names, size_t n, struct pf_error *err);
   /* Whether `import name` would find something. */
   bool (*has_module)(const char *name);
 };

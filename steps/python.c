@@ -15,6 +15,7 @@
 
 #include "bridge/buf.h"
 #include "bridge/child.h"
+#include "bridge/frameworks.h"
 #include "steps/provider.h"
 #include "steps/python_find.h"
 
@@ -44,6 +45,15 @@ static int choose(const struct pf_python_options *options,
   return pf_python_find(&chosen, options->python, err);
 }
 
+/* Of all frameworks: which ones a step's function imports is not known. */
+static int set_frameworks_env(struct pf_error *err) {
+  const struct pf_frameworks *all = pf_frameworks_get();
+  int code = PF_OK;
+  for (size_t i = 0; i < all->n && !code; i++)
+    code = pf_frameworks_set_env(&all->entries[i]->name, 1, NULL, err);
+  return code;
+}
+
 /*
  * Numerical libraries read these when they are loaded. What the pipeline says
  * wins, then what the user has set, then 1. The program alone calls this,
@@ -57,7 +67,7 @@ static int set_threads(int threads, struct pf_error *err) {
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
     if (setenv(names[i], text, threads > 0) != 0)
       return pf_error_set(err, PF_ENOMEM, "out of memory");
-  return PF_OK;
+  return set_frameworks_env(err);
 }
 
 /* dlopen() with its reason as an error. The library stays for good. */
@@ -105,11 +115,22 @@ out:
   return code;
 }
 
+static int prepare(const struct pf_python_options *options,
+                   struct pf_error *err) {
+  const struct pf_python_ops *ops = pf_python_ops();
+  return ops->prepare(options->frameworks, options->n_frameworks, err);
+}
+
+bool pf_python_has_module(const char *name) {
+  const struct pf_python_ops *ops = pf_python_ops();
+  return !ops || ops->has_module(name);
+}
+
 int pf_python_start(const struct pf_python_options *options,
                     struct pf_error *err) {
   int code;
   if (pf_python_ops())
-    return PF_OK;
+    return prepare(options, err);
   if ((code = choose(options, err)) ||
       (code = set_threads(options->threads, err)))
     return code;
@@ -120,7 +141,7 @@ int pf_python_start(const struct pf_python_options *options,
   code = start_glue(err);
   if (!code && !pf_python_ops())
     code = pf_error_set(err, PF_EBUG, "the interpreter did not register");
-  return code;
+  return code ? code : prepare(options, err);
 }
 
 void pf_python_finish(void) {

@@ -4,11 +4,18 @@
 #ifndef PF_PYTHON_H
 #define PF_PYTHON_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "plateflow/error.h"
 
 struct pf_python_options {
   const char *python; /* --python: an interpreter or an environment's folder */
   int threads; /* inner threads of numerical libraries (env); 0: not said */
+  /* Frameworks whose arrays steps take: imported, where they are installed,
+   * before any user code and in their entries' order. */
+  size_t n_frameworks;
+  const char *const *frameworks;
 };
 
 /*
@@ -31,6 +38,9 @@ PF_API int pf_python_reexec(const struct pf_python_options *options,
  */
 PF_API int pf_python_start(const struct pf_python_options *options,
                            struct pf_error *err) PF_MUST_CHECK;
+/* Whether `import name` would find something in the interpreter that runs;
+ * nothing is imported. True where none runs. */
+PF_API bool pf_python_has_module(const char *name);
 /* Flush what steps printed, run atexit, drop queued objects; the interpreter
  * is not finalised. No-op where none runs. */
 PF_API void pf_python_finish(void);

@@ -40,8 +40,12 @@ void print_report(struct app *app, const struct input *input) {
  * steps print must not mix with what the program prints. */
 int start_python(struct app *app, const struct pf_pipeline *pipeline,
                  struct pf_error *err) {
+  const char *frameworks[PF_MEM_END];
   struct pf_python_options options = {
-      .python = app->options.python, .threads = pf_pipeline_threads(pipeline)};
+      .python = app->options.python,
+      .threads = pf_pipeline_threads(pipeline),
+      .n_frameworks = pf_pipeline_frameworks(pipeline, frameworks),
+      .frameworks = frameworks};
   if (!pf_pipeline_needs_python(pipeline))
     return PF_OK;
   if (!app->adopted && (pf_python_reexec(&options, app->argv, err) != PF_OK ||

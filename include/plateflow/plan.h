@@ -62,6 +62,10 @@ PF_API bool pf_pipeline_needs_python(const struct pf_pipeline *pipeline);
 /* The inner threads that the steps ask for; 0: none does, so that the user's
  * environment decides, else 1. */
 PF_API int pf_pipeline_threads(const struct pf_pipeline *pipeline);
+/* The names of the frameworks whose memory types the pipeline's Python steps
+ * say; `names` has room for PF_MEM_END. Returns how many. */
+PF_API size_t pf_pipeline_frameworks(const struct pf_pipeline *pipeline,
+                                     const char **names);
 
 #ifdef __cplusplus
 }

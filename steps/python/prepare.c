@@ -1,9 +1,10 @@
 /* Frameworks before the first step: see glue.h. GIL not held. */
 #include "steps/python/framework.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-int pf_glue_inner_threads;
+int pf_glue_inner_threads = 1;
 
 /* True also where that could not be found out: the import will tell. GIL
  * held. */
@@ -58,13 +59,14 @@ static int prepare_held(const char *const *names, size_t n,
   return PF_OK;
 }
 
-int pf_glue_prepare(const char *const *names, size_t n, int threads,
-                    struct pf_error *err) {
+int pf_glue_prepare(const char *const *names, size_t n, struct pf_error *err) {
+  const char *text = getenv("OMP_NUM_THREADS");
+  long threads = text ? strtol(text, NULL, 10) : 1;
   struct pf_gil gil;
   int code = pf_gil_enter(&gil, err);
   if (code)
     return code;
-  pf_glue_inner_threads = threads > 0 ? threads : 1;
+  pf_glue_inner_threads = threads > 0 && threads < 4096 ? (int)threads : 1;
   code = prepare_held(names, n, err);
   pf_gil_leave(&gil);
   return code;

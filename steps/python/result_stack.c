@@ -50,19 +50,24 @@ static bool is_view(const struct pf_runtime *from, PyObject *value) {
 }
 
 /* Why somebody else may write to the memory of `value`, or NULL. The caller
- * has one reference to it. */
-static const char *shared_because(const struct pf_runtime *from,
-                                  PyObject *value,
-                                  const struct pf_array *array,
-                                  const struct pf_call *call,
-                                  const struct pf_given *given) {
+ * has one reference to it, and has not given it yet: a tensor that is given
+ * may hold references to its own object. */
+static const char *kept_because(const struct pf_runtime *from, PyObject *value,
+                                const struct pf_given *given) {
   Py_ssize_t expected = value == given->ndarray ? 2 : 1;
   if (from->entry->give_aliased)
     return NULL;
   if (Py_REFCNT(value) > expected)
     return kept;
-  if (value != given->ndarray && is_view(from, value))
-    return view;
+  return value != given->ndarray && is_view(from, value) ? view : NULL;
+}
+
+/* Whether the result lies in memory that is not the step's. */
+static const char *input_because(const struct pf_runtime *from,
+                                 const struct pf_array *array,
+                                 const struct pf_call *call) {
+  if (from->entry->give_aliased)
+    return NULL;
   if (!call->may_write && pf_array_overlaps(array, call->stack))
     return of_input;
   for (size_t i = 0; i < call->n_with; i++)
@@ -98,10 +103,11 @@ static int from_framework(struct pf_array **out, struct pf_runtime *from,
                           const struct pf_given *given,
                           const char **copied_why, struct pf_error *err) {
   struct pf_moved moved;
-  const char *why;
+  const char *why = kept_because(from, value, given);
   if (pf_give(out, from, value, true, &moved) < 0)
     return pf_step_error(err);
-  why = shared_because(from, value, *out, call, given);
+  if (!why)
+    why = input_because(from, *out, call);
   if (!why && !pf_array_is_compact(*out))
     why = not_in_order;
   *copied_why = why ? why : moved.why;

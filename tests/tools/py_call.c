@@ -270,7 +270,7 @@ static int call_all(const struct options *o, struct pf_step_instance *instance,
 }
 
 static int run(const struct options *o, struct pf_error *err) {
-  struct pf_python_options python = {o->python, 1};
+  struct pf_python_options python = {.python = o->python, .threads = 1};
   struct pf_step_instance *instance = NULL;
   struct pf_json_doc *doc = NULL;
   struct pf_step *step = NULL;
