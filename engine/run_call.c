@@ -435,7 +435,7 @@ int pf_run_step(struct pf_worker *worker, const struct pf_group *group,
   result = run_job(&job, group, record, canary, &keep, err);
   release_inputs(&job);
   clear_job(&job);
-  if (result == PF_OK && step->saved)
+  if (result == PF_OK && keep && step->saved)
     result = pf_run_write(worker, s, record, err);
   if (result != PF_OK) {
     task->status = PF_STATUS_FAILED;
