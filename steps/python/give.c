@@ -5,6 +5,8 @@
 
 #include <dlpack/dlpack.h>
 
+#include "bridge/opencl.h"
+
 /* Names of capsules, before and after somebody took what is in them. */
 static const char versioned_name[] = "dltensor_versioned";
 static const char versioned_used[] = "used_dltensor_versioned";
@@ -171,6 +173,41 @@ static int check_type(const struct pf_runtime *from, PyObject *object) {
   return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Frameworks are handed host memory: a device's as a view where it is the
+ * host's too, else as a copy. The framework has finished (wait_for()). */
+static int to_host(struct pf_array **array, struct pf_moved *moved) {
+  struct pf_device host = {PF_DEVICE_HOST, 0};
+  struct pf_array *device = *array, *seen = NULL;
+  struct pf_error err = PF_ERROR_INIT;
+  enum pf_memory_type type = pf_array_memory_type(device);
+  int code = PF_EINVAL, index;
+  PyThreadState *state;
+  if (pf_array_device(device).type == PF_DEVICE_HOST ||
+      pf_array_device(device).type == PF_DEVICE_CUDA_HOST)
+    return 0;
+  state = PyEval_SaveThread();
+  if (pf_array_device(device).type == PF_DEVICE_OPENCL &&
+      !pf_opencl_adopt(pf_array_data(device), &index, &err))
+    code = pf_opencl_to_host_view(&seen, device, &err);
+  if (code) {
+    pf_error_clear(&err);
+    moved->mechanism = PF_MECHANISM_COPIED;
+    moved->why = "it lies on a device";
+    code = pf_array_to_device(&seen, device, host, NULL, &err);
+    if (!code)
+      code = pf_array_wait(seen, &err);
+  }
+  PyEval_RestoreThread(state);
+  pf_array_unref(array);
+  if (code) {
+    pf_array_unref(&seen);
+    return raise(&err);
+  }
+  pf_array_set_memory_type(seen, type);
+  *array = seen;
+  return 0;
+}
+
 int pf_give(struct pf_array **out, struct pf_runtime *from, PyObject *object,
             bool mark, struct pf_moved *moved) {
   int code;
@@ -182,6 +219,13 @@ int pf_give(struct pf_array **out, struct pf_runtime *from, PyObject *object,
     moved->is_read_only = memory->read_only;
     return 0;
   }
+  if (!pf_framework_is_on_host(from->entry)) {
+    PyErr_Format(PyExc_BufferError,
+                 "arrays of %s cannot be taken here: their memory is a "
+                 "device's, not the host's",
+                 from->entry->name);
+    return -1;
+  }
   if (from->is_buffer)
     return give_buffer(out, object, moved);
   if (pf_runtime_ready(from) < 0 || check_type(from, object) < 0 ||
@@ -192,6 +236,8 @@ int pf_give(struct pf_array **out, struct pf_runtime *from, PyObject *object,
   code = hand_out(out, from, object);
   if (code && from->prepare)
     code = prepare_and_give(out, from, object);
+  if (!code)
+    code = to_host(out, moved);
   if (!code && mark && from->entry->give_aliased)
     pf_array_set_read_only(*out);
   return code;
