@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "plateflow/device.h"
+
 static const char *const mechanisms[] = {
 #define XX(name, word) word,
     PF_MECHANISM_MAP(XX)
@@ -19,6 +21,7 @@ static const enum pf_dtype nearest[PF_N_DTYPES] = {
     [PF_F64] = PF_F32,
 };
 
+static const char elsewhere[] = "its memory is not the host's";
 static const char wrong_type[] = "it cannot hold the element type";
 static const char too_deep[] = "it takes fewer dimensions";
 static const char gaps[] = "it takes arrays in C order without gaps only";
@@ -68,6 +71,13 @@ static const char *copy_because(const struct pf_framework *to,
   return NULL;
 }
 
+bool pf_framework_is_on_host(const struct pf_framework *framework) {
+  for (size_t i = 0; i < framework->n_devices; i++)
+    if (framework->devices[i] == PF_DEVICE_HOST)
+      return true;
+  return !framework->n_devices || framework->adapter;
+}
+
 static void refuse(struct pf_convert_plan *plan, const struct pf_framework *to,
                    const struct pf_array_facts *facts) {
   plan->mechanism = PF_MECHANISM_REFUSED;
@@ -84,14 +94,19 @@ void pf_convert_plan(struct pf_convert_plan *plan,
                      const struct pf_framework *to,
                      const struct pf_array_facts *facts) {
   *plan = (struct pf_convert_plan){PF_MECHANISM_SHARED, NULL, PF_DTYPE_NONE};
-  if (to && ((facts->dtype != PF_DTYPE_NONE && !to->dtypes[facts->dtype]) ||
-             (to->take_max_ndim && facts->ndim > to->take_max_ndim))) {
+  if (from != to && ((from && !pf_framework_is_on_host(from)) ||
+                     (to && !pf_framework_is_on_host(to)))) {
+    plan->mechanism = PF_MECHANISM_REFUSED;
+    plan->why = elsewhere;
+  } else if (to &&
+             ((facts->dtype != PF_DTYPE_NONE && !to->dtypes[facts->dtype]) ||
+              (to->take_max_ndim && facts->ndim > to->take_max_ndim))) {
     refuse(plan, to, facts);
   } else if (from == to) {
     plan->mechanism = PF_MECHANISM_STAYS;
   } else if ((from && from->adapter) || (to && to->adapter)) {
     plan->mechanism = PF_MECHANISM_ADAPTER;
-    plan->why = "its memory is not the host's";
+    plan->why = elsewhere;
   } else if (to && (plan->why = copy_because(to, facts))) {
     plan->mechanism = PF_MECHANISM_COPIED;
   }
@@ -103,6 +118,12 @@ int pf_convert_refuse(const struct pf_convert_plan *plan,
                       struct pf_error *err) {
   const char *type =
       facts->dtype == PF_DTYPE_NONE ? "?" : pf_dtype_name(facts->dtype);
+  if (plan->why == elsewhere)
+    return pf_error_set(err, PF_EMISSING,
+                        "arrays do not go into or out of %s here: its memory "
+                        "is a device's, not the host's",
+                        to && !pf_framework_is_on_host(to) ? to->name
+                                                           : "its framework");
   if (plan->why == too_deep)
     return pf_error_set(err, PF_EINVAL,
                         "%s takes arrays of at most %d dimensions, and this "

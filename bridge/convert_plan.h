@@ -47,6 +47,10 @@ PF_API void pf_convert_plan(struct pf_convert_plan *plan,
                             const struct pf_framework *to,
                             const struct pf_array_facts *facts);
 
+/* Whether the framework works on the host's memory, itself or by its adapter:
+ * what it makes of any other must not be read here, nor handed to it. */
+PF_API bool pf_framework_is_on_host(const struct pf_framework *framework);
+
 /* A refusal's sentence: "torch cannot hold ..."; returns PF_EINVAL. */
 PF_API int pf_convert_refuse(const struct pf_convert_plan *plan,
                              const struct pf_framework *to,
