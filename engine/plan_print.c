@@ -48,9 +48,10 @@ static bool is_taken_later(const struct pf_plan *plan,
 }
 
 /* How the stack reaches the step, and why that takes a copy. */
+enum { MALLOC_ALIGNMENT = 16 };
 struct way {
   enum pf_mechanism mechanism;
-  const char *why; /* NULL: it takes none */
+  const char *why; /* of a copy, or of one that there may be; NULL: of none */
 };
 
 static struct way way_of(const struct pf_plan *plan,
@@ -73,6 +74,10 @@ static struct way way_of(const struct pf_plan *plan,
   /* C's memory and NumPy's are one. */
   if (host && (type == PF_MEM_NUMPY || type == PF_MEM_NATIVE))
     return (struct way){PF_MECHANISM_STAYS, NULL};
+  /* Where a function lets its memory begin is not known before it runs. */
+  if (found.mechanism == PF_MECHANISM_SHARED && from && !from->give_aliased &&
+      to && to->take_alignment > MALLOC_ALIGNMENT)
+    found.why = "copied where it is not aligned as that needs";
   return (struct way){found.mechanism, found.why};
 }
 
