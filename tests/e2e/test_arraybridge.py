@@ -8,7 +8,6 @@ may work here.
 
 import importlib.util
 import json
-import sys
 
 import pytest
 from conftest import Run
@@ -179,7 +178,10 @@ ARRAYS = [
 
 SCALING = [
     *((f"ab.SCALING_FUNCTIONS[fw](to(x), np.{t})", f"to(minmax(x, '{t}'))")
-      for t in ("uint8", "uint16", "uint32", "int16", "int32")),
+      for t in ("uint8", "int16", "int32")),
+    *((f"ab.SCALING_FUNCTIONS[fw](to(x), np.{t})", f"to(minmax(x, '{t}'))",
+       "arraybridge gives float32 but for numpy, and 0 for 2**32")
+      for t in ("uint16", "uint32")),
     ("ab.SCALING_FUNCTIONS[fw](to(x), np.int8)", "to(minmax(x, 'int8'))",
      "arraybridge gives 0 and 1"),
     ("ab.SCALING_FUNCTIONS[fw](to(x), np.dtype('uint16'))",
@@ -198,7 +200,9 @@ SCALING = [
     ("dec(lambda i: 3)(to(u8))", "3"),
     *((f"dec(lambda i: i)(to(x), dtype_config=config(ab, '{t.upper()}'))",
        f"to(minmax(x, '{t}'))")
-      for t in ("uint8", "uint16", "int16", "int32")),
+      for t in ("uint8", "int16", "int32")),
+    ("dec(lambda i: i)(to(x), dtype_config=config(ab, 'UINT16'))",
+     "to(minmax(x, 'uint16'))", "arraybridge gives float32 but for numpy"),
     ("dec(lambda i: to(x))(to(u8), dtype_config=config(ab, 'NATIVE_OUTPUT'))",
      "to(x)"),
     ("dec(lambda i: i)(to(u8), dtype_config=config(ab, 'FLOAT32'))", "to(x)"),
@@ -250,7 +254,8 @@ ERRORS = [
     ("ab.stack_slices([x[0], x], fw, G)",
      "Expected('ValueError', 'Slice at index 1 is not a 2D array')"),
     ("ab.stack_slices([x[0], x[1], x[2][1:]], fw, G)",
-     "Expected('ValueError', 'Slice at index 2', '(3, 5)', '(4, 5)')"),
+     "Expected('ValueError', 'Slice at index 2', '(3, 5)', '(4, 5)')",
+     "arraybridge raises what the framework does"),
     ("ab.stack_slices([u8[0], x[1]], fw, G)",
      "Expected('ValueError', 'Slice at index 1', 'float32', 'uint8')",
      "arraybridge writes floats into uint8"),
@@ -281,7 +286,7 @@ ERRORS = [
      "Expected('ValueError', 'Unknown memory type', 'list')"),
     ("str(ab.MemoryConversionError('a', 'b', 'dlpack', 'why'))[:55]",
      "'Cannot convert from a to b using dlpack. Reason: why'"
-     " + ('. S' if ab.__name__ == 'plateflow' else '')"),
+     " + '. S'", "its message says no Source and Target"),
     ("vars(ab.MemoryConversionError(source_type='a', target_type='b',"
      " method='m', reason='r'))['reason']", "'r'"),
     ("ab.utils._ensure_module('no_such_module')",
@@ -378,6 +383,16 @@ def is_missing(framework: str) -> str:
     return ""
 
 
+def is_refused(run_python: Run, framework: str) -> bool:
+    """Tell whether arrays go into the framework here at all."""
+    code = (
+        "import sys, plateflow\n"
+        "plan = plateflow.plan_conversion('numpy', sys.argv[1])\n"
+        "print(plan['mechanism'])\n"
+    )
+    return run_python(code, framework).stdout.split() == ["refused"]
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
     "rows",
@@ -387,6 +402,8 @@ def is_missing(framework: str) -> str:
 def test_calls(run_python: Run, framework, rows):
     if why := is_missing(framework):
         pytest.skip(why)
+    if is_refused(run_python, framework):
+        pytest.skip(f"{framework}'s memory is out of reach here")
     done = run_python(
         RUN,
         framework,
@@ -583,5 +600,3 @@ except ValueError as error:
     assert "step violated its output contract" in str(error)
 assert module.calls == [1]
 """)
-
-
