@@ -81,9 +81,10 @@ bool pf_framework_is_on_host(const struct pf_framework *framework) {
 static void refuse(struct pf_convert_plan *plan, const struct pf_framework *to,
                    const struct pf_array_facts *facts) {
   plan->mechanism = PF_MECHANISM_REFUSED;
-  plan->why = to->dtypes[facts->dtype] ? too_deep : wrong_type;
-  if (plan->why != wrong_type)
+  plan->why = too_deep;
+  if (facts->dtype >= PF_N_DTYPES || to->dtypes[facts->dtype])
     return;
+  plan->why = wrong_type;
   plan->other = nearest[facts->dtype];
   if (plan->other != PF_DTYPE_NONE && !to->dtypes[plan->other])
     plan->other = PF_DTYPE_NONE;

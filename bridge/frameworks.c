@@ -29,6 +29,7 @@ static int no_memory(struct pf_error *err) {
 static void put_entry(struct pf_framework_table *table,
                       const struct pf_framework *entry) {
   size_t at = 0;
+  /* Entries below n are set. NOLINTNEXTLINE(clang-analyzer-core.*) */
   while (at < table->n && strcmp(table->entries[at]->name, entry->name) != 0)
     at++;
   table->entries[at] = entry;
@@ -40,6 +41,7 @@ static void sort_entries(struct pf_framework_table *table) {
   for (size_t i = 1; i < table->n; i++) {
     const struct pf_framework *entry = table->entries[i];
     size_t at = i;
+    /* Entries below n are set. NOLINTNEXTLINE(clang-analyzer-core.*) */
     for (; at > 0 && table->entries[at - 1]->order > entry->order; at--)
       table->entries[at] = table->entries[at - 1];
     table->entries[at] = entry;

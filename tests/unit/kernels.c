@@ -300,7 +300,8 @@ static void test_float_sums(void) {
       pf_array_to_device(&back, out, (struct pf_device){1, 0}, NULL, NULL),
       PF_OK);
   CHECK_INT(pf_array_wait(back, NULL), PF_OK);
-  CHECK(memcmp(pf_array_data(back), sums, sizeof(sums)) == 0);
+  CHECK(memcmp(pf_array_data(back), (const unsigned char *)sums,
+               sizeof(sums)) == 0); /* the same bits */
   pf_array_unref(&back);
   pf_array_unref(&out);
   pf_array_unref(&there);
