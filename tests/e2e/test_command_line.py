@@ -379,6 +379,7 @@ def test_steps(run: Run):
     json.loads(run("steps", "native:gaussian", "--json").stdout)
 
 
+@pytest.mark.no_sanitizer
 @pytest.mark.numpy
 def test_steps_of_a_file(work: Work):
     done = work.program("steps", "./steps.py:add", cwd=work.folder)
